@@ -1,0 +1,1 @@
+"""Run commands and keep them: Linux, synchronous, light to start."""

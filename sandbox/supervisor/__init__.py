@@ -1,0 +1,1 @@
+"""The process that owns running commands and outlives the server."""

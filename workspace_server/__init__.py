@@ -1,0 +1,1 @@
+"""workspace-server: an MCP server with an operation ledger, for coding agents."""

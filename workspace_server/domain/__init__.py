@@ -1,0 +1,1 @@
+"""Values and rules: standard library only, no I/O, no async."""

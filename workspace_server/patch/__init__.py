@@ -1,0 +1,1 @@
+"""Changing files: all of them or none."""

@@ -1,0 +1,1 @@
+"""Commands as this server sees them: intent, dispatch, status, output, end."""

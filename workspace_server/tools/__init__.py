@@ -1,0 +1,1 @@
+"""The tools: what each takes, gives and does."""

@@ -1,0 +1,1 @@
+"""Ways in: what turns a wire into calls on the gateway."""

@@ -1,0 +1,1 @@
+"""The directories a client may use."""
