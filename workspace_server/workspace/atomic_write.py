@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from workspace_server.domain.errors import FileOperationFailed, InputTooLarge, VersionConflict
 from workspace_server.domain.paths import parent_of
-from workspace_server.workspace.file_errors import failed_operation, refuse_special, translated
+from workspace_server.workspace.file_errors import failed_operation, translated
 from workspace_server.workspace.kernel import RENAME_EXCHANGE, RENAME_NOREPLACE, renameat2
 from workspace_server.workspace.root import Root, name_of
 

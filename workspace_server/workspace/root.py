@@ -11,7 +11,6 @@ from typing import Self
 
 from workspace_server.domain.errors import (
     FileNotFound,
-    PathNotDirectory,
     WorkspaceServerError,
 )
 from workspace_server.domain.paths import parent_of
