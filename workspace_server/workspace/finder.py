@@ -101,7 +101,7 @@ def _counts_by_folder(listing: list[str]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(counts.most_common(MAX_FOLDERS_COUNTED)))
 
 
-def _common_depth(folders: Sequence[Sequence[str]]) -> int:
+def _common_depth(folders: Sequence[list[str]]) -> int:
     # In sorted order the first and the last differ as early as any two.
     first, last = min(folders), max(folders)
     same = [one == other for one, other in zip(first, last, strict=False)]
