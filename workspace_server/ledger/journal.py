@@ -26,7 +26,7 @@ class JournalEntry:
     before_mode: int | None
     after_version: str
     after_mode: int | None
-    temporary: str | None  # file name beside the path, for new content and for undoing
+    temporary: str  # file name beside the path; whatever is staged there, also for undoing
     before_content: bytes | None = field(repr=False)  # read back: None if absent or a blob
 
 

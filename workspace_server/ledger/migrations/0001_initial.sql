@@ -54,7 +54,7 @@ CREATE TABLE journal (
     before_content BLOB,            -- NULL: absent, or kept as a blob file named by the version
     after_version TEXT NOT NULL,
     after_mode INTEGER,
-    temporary TEXT,                 -- file name beside the path
+    temporary TEXT NOT NULL,        -- file name beside the path
     PRIMARY KEY (operation_id, ordinal)
 ) STRICT;
 
