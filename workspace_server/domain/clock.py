@@ -1,5 +1,6 @@
 """What a clock is: time is a parameter, so that rules can be tested without waiting."""
 
+import time
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -14,6 +15,18 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Return seconds that never run backwards."""
         ...
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now(self) -> datetime:
+        """Return the time of day, in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Return seconds that never run backwards."""
+        return time.monotonic()
 
 
 def rfc3339(moment: datetime) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from workspace_server.domain.json_value import JsonValue, canonical_json
 
-NOT_PART = ("operation_key", "work_id")  # how a call is labelled, not what it asks for
+NOT_PART = ("operation_key", "work_id", "workspace_id")  # labels; the root stands for the workspace
 
 
 def fingerprint(tool: str, workspace_root: str, arguments: Mapping[str, JsonValue]) -> str:
