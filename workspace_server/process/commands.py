@@ -1,0 +1,190 @@
+"""Commands: from the recorded intent to a process, its end, and the lease it holds meanwhile."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+import anyio
+from anyio.abc import TaskGroup
+
+from workspace_server.domain.errors import ProcessNotFound
+from workspace_server.domain.failure import failure_object
+from workspace_server.domain.operation import Operation, OperationKind, OperationStatus, is_final
+from workspace_server.domain.process import Process, ProcessState
+from workspace_server.ledger.ledger import Ledger
+from workspace_server.process.mirror import STATUS, Mirror, spawn_failed
+from workspace_server.process.snapshot import Snapshot, from_ledger, from_supervisor
+from workspace_server.process.supervisor_client import (
+    DispatchRefused,
+    DispatchRequest,
+    DispatchUnknown,
+    SupervisorClient,
+    SupervisorLost,
+    SupervisorProcess,
+)
+from workspace_server.workspace.lease import HolderKind, Leases
+
+Condition: TypeAlias = Callable[[Snapshot], bool]
+
+_log = logging.getLogger(__name__)
+
+_OPEN = (ProcessState.PENDING, ProcessState.RUNNING)
+
+
+class Commands:
+    """Starts commands under the supervisor, and knows what became of them."""
+
+    def __init__(self, ledger: Ledger, leases: Leases, supervisor: SupervisorClient) -> None:
+        self._ledger = ledger
+        self._leases = leases
+        self._supervisor = supervisor
+        self._mirror = Mirror(ledger)
+        self._may_run: dict[str, str] = {}  # operation id -> root, of what holds a lease
+        self._lost_replies: set[str] = set()
+
+    async def open(self, tasks: TaskGroup) -> None:
+        """Find out what became of unfinished commands; those that run hold their leases again."""
+        self._supervisor.on_change(self._heard)
+        await tasks.start(self._supervisor.run)
+        tasks.start_soon(self._mirror.run)
+        await self._supervisor.connect_if_running()
+        for operation in await self._ledger.operations.unfinished(OperationKind.COMMAND):
+            await self._take_up(operation)
+
+    async def close(self, budget_seconds: float) -> None:
+        """Write what is known of the processes, for at most `budget_seconds`; they run on."""
+        with anyio.move_on_after(budget_seconds, shield=True):
+            await self._mirror.flush()
+
+    async def start(self, operation: Operation, request: DispatchRequest) -> None:
+        """Hand a recorded command to the supervisor.
+
+        When the reply is lost the operation becomes `unknown`; `settle` finds out later. Raises
+        ProcessSpawnFailed when it is confirmed that nothing runs.
+        """
+        self._may_run[operation.operation_id] = operation.root
+        try:
+            self._heard(await self._supervisor.dispatch(request))
+        except DispatchUnknown:
+            self._lost_replies.add(operation.operation_id)
+            await self._ledger.operations.move(
+                operation.operation_id, operation.status, OperationStatus.UNKNOWN
+            )
+        except DispatchRefused as refused:
+            await self._record_not_started(operation, request.process_id, refused.reason)
+            raise spawn_failed(
+                operation.operation_id, request.process_id, refused.reason
+            ) from refused
+
+    def may_run(self, operation_id: str) -> bool:
+        """Whether the operation's process may be running, so that it holds its lease."""
+        return operation_id in self._may_run
+
+    def take_lost_reply(self, operation_id: str) -> bool:
+        """Tell, once, that the reply of this dispatch was lost: its caller must look it up."""
+        if operation_id not in self._lost_replies:
+            return False
+        self._lost_replies.remove(operation_id)
+        return True
+
+    async def settle(self, operation: Operation) -> Operation:
+        """Return the operation as it is known now, which its row may be behind of.
+
+        A command that the supervisor never heard of is fenced: it will never start.
+        """
+        if is_final(operation.kind, operation.status) or operation.process_id is None:
+            return operation
+        view = self._supervisor.latest(operation.process_id)
+        if view is None:
+            return await self._look_up(operation, operation.process_id)
+        return replace(operation, status=STATUS[view.state])
+
+    async def snapshot(self, process_id: str) -> Snapshot:
+        """Return what is known of a process now; raise ProcessNotFound."""
+        view = self._supervisor.latest(process_id)
+        if view is not None:
+            return from_supervisor(view)
+        process = await self._ledger.processes.by_id(process_id)
+        if process is None:
+            raise ProcessNotFound(f"No process {process_id!r} is known.")
+        return await self._asked(process)
+
+    async def wait_until(self, process_id: str, condition: Condition) -> Snapshot:
+        """Return the first snapshot of which `condition` holds; callers bound the time."""
+        snapshot = await self.snapshot(process_id)
+        while not condition(snapshot):
+            try:
+                view = await self._supervisor.wait_changed(process_id, snapshot.seq)
+            except SupervisorLost:
+                snapshot = await self.snapshot(process_id)
+            else:
+                snapshot = from_supervisor(view)
+        return snapshot
+
+    async def wait_ended(self, operation_id: str) -> None:
+        """Return when the operation's process has ended; at once if none may run."""
+        process = await self._ledger.processes.by_operation(operation_id)
+        if process is not None and process.state in _OPEN:
+            await self.wait_until(process.process_id, lambda now: now.state not in _OPEN)
+
+    def _heard(self, view: SupervisorProcess) -> None:
+        """Take note of a change: free the lease at once, leave the ledger to the mirror."""
+        if view.state not in _OPEN:
+            self._release(view.operation_id)
+        self._mirror.note(view)
+
+    def _release(self, operation_id: str) -> None:
+        root = self._may_run.pop(operation_id, None)
+        if root is not None:
+            self._leases.release(root, operation_id)
+
+    async def _take_up(self, operation: Operation) -> None:
+        """Hold the lease of a command that an earlier server began, unless it has ended."""
+        self._may_run[operation.operation_id] = operation.root
+        found = await self.settle(operation)
+        if is_final(found.kind, found.status):
+            self._release(operation.operation_id)
+        else:
+            await self._leases.acquire(
+                operation.root,
+                kind=HolderKind.COMMAND,
+                operation_id=operation.operation_id,
+                process_id=operation.process_id,
+                wait_seconds=0,
+            )
+        _log.info("%s was begun by an earlier server: %s", found.operation_id, found.status)
+
+    async def _look_up(self, operation: Operation, process_id: str) -> Operation:
+        try:
+            view = await self._supervisor.lookup(operation.operation_id, fence=True)
+        except SupervisorLost:
+            return operation
+        if view is None:
+            return await self._record_not_started(operation, process_id, "it was interrupted")
+        self._heard(view)
+        return replace(operation, status=STATUS[view.state])
+
+    async def _asked(self, process: Process) -> Snapshot:
+        """Return the supervisor's word on a process that the ledger has as open; else the row."""
+        if process.state not in _OPEN:
+            return from_ledger(process)
+        try:
+            view = await self._supervisor.lookup(process.operation_id, fence=False)
+        except SupervisorLost:
+            view = None
+        return from_supervisor(view) if view else from_ledger(process)
+
+    async def _record_not_started(
+        self, operation: Operation, process_id: str, reason: str
+    ) -> Operation:
+        """Record that nothing runs and nothing will."""
+        failure = spawn_failed(operation.operation_id, process_id, reason)
+        self._release(operation.operation_id)
+        await self._ledger.processes.mirror(process_id, ProcessState.NOT_STARTED)
+        return await self._ledger.operations.move(
+            operation.operation_id,
+            operation.status,
+            OperationStatus.NOT_STARTED,
+            outcome=failure_object(failure),
+        )
