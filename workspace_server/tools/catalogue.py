@@ -1,0 +1,32 @@
+"""All tools, in the order in which they are listed."""
+
+from workspace_server.tools.exec_command import EXEC_COMMAND
+from workspace_server.tools.files import FIND, READ
+from workspace_server.tools.operations import OPERATION_LIST, OPERATION_STATUS
+from workspace_server.tools.patches import APPLY_PATCH
+from workspace_server.tools.processes import (
+    PROCESS_LIST,
+    PROCESS_RESIZE,
+    PROCESS_STATUS,
+    READ_PROCESS,
+    TERMINATE_PROCESS,
+    WRITE_STDIN,
+)
+from workspace_server.tools.tool import AnyTool
+from workspace_server.tools.workspaces import WORKSPACE_INFO
+
+CATALOGUE: tuple[AnyTool, ...] = (
+    WORKSPACE_INFO,
+    READ,
+    FIND,
+    APPLY_PATCH,
+    OPERATION_STATUS,
+    OPERATION_LIST,
+    EXEC_COMMAND,
+    PROCESS_STATUS,
+    READ_PROCESS,
+    WRITE_STDIN,
+    TERMINATE_PROCESS,
+    PROCESS_LIST,
+    PROCESS_RESIZE,
+)

@@ -1,0 +1,70 @@
+"""From results and errors to what a client gets: one structure, and the same as text."""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from workspace_server.domain.errors import Internal, ResultTooLarge, WorkspaceServerError
+from workspace_server.domain.failure import failure_object
+from workspace_server.domain.json_value import JsonObject, JsonValue
+from workspace_server.tools.tool import AnyTool, Result
+
+MAX_RESULT_BYTES = 1024 * 1024
+MAX_FAILURE_BYTES = 8 * 1024
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """What a transport sends: the same in a structure and in text."""
+
+    structure: JsonObject
+    text: Sequence[str]
+    is_error: bool = False
+
+
+def success(tool: AnyTool, result: Result) -> Reply:
+    """Return the reply of a result; raise ResultTooLarge beyond 1 MiB."""
+    structure = result.model_dump(mode="json", exclude_none=True)
+    text = tuple(tool.text(result)) if tool.text else (compact_json(structure),)
+    size = sum(len(block) for block in text)
+    if size > MAX_RESULT_BYTES:
+        raise ResultTooLarge(
+            f"The result has {size} characters; at most {MAX_RESULT_BYTES} fit one reply.",
+            details={"size": size, "limit": MAX_RESULT_BYTES},
+        )
+    return Reply(structure=structure, text=text)
+
+
+def failure(error: WorkspaceServerError) -> Reply:
+    """Return the reply of a failure, within 8 KiB: details give way before anything else."""
+    structure = failure_object(error)
+    text = compact_json(structure)
+    if len(text.encode()) > MAX_FAILURE_BYTES:
+        structure = _without_long_details(structure)
+        text = compact_json(structure)
+    return Reply(structure=structure, text=(text,), is_error=True)
+
+
+def internal(tool_name: str, cause: Exception) -> WorkspaceServerError:
+    """Log a defect whole, and return what a client may know of it."""
+    _log.error("%s failed by a defect", tool_name, exc_info=cause)
+    return Internal(f"{tool_name} failed by a defect of the server; its log has the cause.")
+
+
+def compact_json(value: JsonValue) -> str:
+    """Return `value` as JSON without blanks."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _without_long_details(structure: JsonObject) -> JsonObject:
+    error = structure["error"]
+    assert isinstance(error, Mapping)
+    kept: dict[str, JsonValue] = {**error, "message": str(error["message"])[:1000]}
+    details = error.get("details")
+    if isinstance(details, Mapping):
+        short = {k: v for k, v in details.items() if len(compact_json(v)) <= 1000}
+        kept["details"] = {**short, "shortened": True}
+    return {"error": kept}
