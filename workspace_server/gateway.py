@@ -1,0 +1,199 @@
+"""The path of every call: validate, authorise, replay, plan, lease, record, do, record."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from pydantic import ValidationError
+
+from workspace_server.domain.errors import (
+    InvalidResult,
+    OperationKeyConflict,
+    Unauthorized,
+    WorkspaceServerError,
+)
+from workspace_server.domain.failure import failure_object
+from workspace_server.domain.fingerprint import fingerprint
+from workspace_server.domain.ids import IdKind, mint
+from workspace_server.domain.json_value import JsonObject
+from workspace_server.domain.operation import Operation, OperationKind, OperationStatus
+from workspace_server.ledger.errors import KeyTaken
+from workspace_server.ledger.operations import NewOperation
+from workspace_server.tools.parsing import parse_arguments
+from workspace_server.tools.results import Reply, failure, internal, success
+from workspace_server.tools.services import Services
+from workspace_server.tools.tool import (
+    AnyTool,
+    Arguments,
+    Call,
+    Caller,
+    MutationArguments,
+    MutationResult,
+    Prepared,
+    Result,
+)
+from workspace_server.workspace.lease import HolderKind
+from workspace_server.workspace.registry import Workspace
+
+_log = logging.getLogger(__name__)
+
+_HOLDERS = {
+    OperationKind.PATCH: HolderKind.PATCH,
+    OperationKind.COMMAND: HolderKind.COMMAND,
+}
+
+
+class Gateway:
+    """Takes calls from every transport; the only way to a tool."""
+
+    def __init__(self, catalogue: Sequence[AnyTool], services: Services) -> None:
+        self._tools = {tool.name: tool for tool in catalogue}
+        self._services = services
+
+    @property
+    def tools(self) -> Sequence[AnyTool]:
+        """The catalogue, in its order."""
+        return tuple(self._tools.values())
+
+    async def call(self, caller: Caller, name: str, raw: JsonObject) -> Reply:
+        """Answer one call of a tool of the catalogue; a failure is a reply, never an exception."""
+        tool = self._tools[name]
+        try:
+            return success(tool, await self._result(caller, tool, raw))
+        except WorkspaceServerError as error:
+            _log.info("%s: %s", name, error.code, exc_info=error.__cause__)
+            return failure(error)
+        except ValidationError as error:
+            _log.error("%s: a result does not fit its schema", name, exc_info=error)  # noqa: TRY400
+            return failure(InvalidResult(f"The result of {name} does not fit its schema."))
+        except Exception as error:
+            return failure(internal(name, error))
+
+    async def _result(self, caller: Caller, tool: AnyTool, raw: JsonObject) -> Result:
+        arguments = parse_arguments(tool, raw)
+        workspace = _workspace(caller, tool, arguments)
+        call = Call(caller=caller, services=self._services, workspace=workspace)
+        if isinstance(arguments, MutationArguments) and not arguments.only_previews:
+            await self._authorise(call, tool)
+            return await self._mutate(call, tool, arguments)
+        assert tool.run is not None
+        return await tool.run(call, arguments)
+
+    async def _authorise(self, call: Call, tool: AnyTool) -> None:
+        if call.target.writable:
+            return
+        await self._services.ledger.events.append(
+            "denied",
+            call.caller.principal,
+            {"tool": tool.name, "root": call.target.root, "profile": call.target.profile},
+        )
+        raise Unauthorized(f"Workspace {call.target.workspace_id!r} is {call.target.profile}.")
+
+    async def _mutate(
+        self, call: Call, tool: AnyTool, arguments: MutationArguments
+    ) -> MutationResult:
+        new = self._new_operation(call, tool, arguments)
+        earlier = await self._bound_to_key(new)
+        if earlier is not None:
+            return await self._replay(call, tool, arguments, new, earlier)
+        prepared = await self._prepare(call, tool, arguments, new)
+        if prepared.process is not None:
+            new = replace(new, process_id=prepared.process.process_id)
+        try:
+            await self._lease_and_perform(new, prepared)
+        except KeyTaken as taken:  # a twin was faster
+            return await self._replay(call, tool, arguments, new, taken.operation)
+        return await self._answer(call, tool, arguments, new.operation_id)
+
+    def _new_operation(
+        self, call: Call, tool: AnyTool, arguments: MutationArguments
+    ) -> NewOperation:
+        assert tool.mutation is not None
+        request = arguments.model_dump(mode="json", exclude_none=True)
+        return NewOperation(
+            operation_id=mint(IdKind.OPERATION, self._services.clock),
+            kind=tool.mutation.kind,
+            root=call.target.root,
+            principal=call.caller.principal,
+            operation_key=arguments.operation_key,
+            fingerprint=fingerprint(tool.name, call.target.root, request),
+            request=request,
+        )
+
+    async def _bound_to_key(self, new: NewOperation) -> Operation | None:
+        if new.operation_key is None:
+            return None
+        return await self._services.ledger.operations.bound_to_key(
+            new.root, new.principal, new.operation_key
+        )
+
+    async def _replay(
+        self,
+        call: Call,
+        tool: AnyTool,
+        arguments: MutationArguments,
+        new: NewOperation,
+        earlier: Operation,
+    ) -> MutationResult:
+        if earlier.fingerprint != new.fingerprint:
+            raise OperationKeyConflict(
+                f"operation_key {new.operation_key!r} belongs to another request."
+            )
+        await self._services.in_flight.wait_finished(earlier.operation_id)
+        try:
+            result = await self._answer(call, tool, arguments, earlier.operation_id)
+        except WorkspaceServerError as error:
+            error.details["replayed"] = True
+            raise
+        return result.model_copy(update={"replayed": True})
+
+    async def _prepare(
+        self, call: Call, tool: AnyTool, arguments: MutationArguments, new: NewOperation
+    ) -> Prepared:
+        assert tool.mutation is not None
+        try:
+            prepared: Prepared = await tool.mutation.prepare(call, arguments, new.operation_id)
+        except WorkspaceServerError as error:
+            if new.kind is OperationKind.PATCH:
+                error.operation_id = new.operation_id
+                error.details["status"] = OperationStatus.REJECTED.value
+                await self._services.ledger.operations.record_rejected(new, failure_object(error))
+            raise
+        return prepared
+
+    async def _lease_and_perform(self, new: NewOperation, prepared: Prepared) -> None:
+        """Wait for the lease, where a cancelled call is withdrawn; then run to the end."""
+        await self._services.leases.acquire(
+            new.root,
+            kind=_HOLDERS[new.kind],
+            operation_id=new.operation_id,
+            process_id=new.process_id,
+        )
+        work = partial(self._record_and_perform, new, prepared)
+        await self._services.in_flight.run(new.operation_id, work)
+
+    async def _record_and_perform(self, new: NewOperation, prepared: Prepared) -> None:
+        keeps_lease = False
+        try:
+            operation = await self._services.ledger.operations.begin(new, prepared.process)
+            await prepared.perform(operation)
+            keeps_lease = self._services.commands.may_run(new.operation_id)
+        finally:
+            if not keeps_lease:
+                self._services.leases.release(new.root, new.operation_id)
+
+    async def _answer(
+        self, call: Call, tool: AnyTool, arguments: MutationArguments, operation_id: str
+    ) -> MutationResult:
+        assert tool.mutation is not None
+        operation = await self._services.ledger.operations.by_id(operation_id)
+        assert operation is not None
+        answer: MutationResult = await tool.mutation.answer(call, arguments, operation)
+        return answer
+
+
+def _workspace(caller: Caller, tool: AnyTool, arguments: Arguments) -> Workspace | None:
+    if arguments.workspace_id is None and not tool.names_workspace:
+        return None
+    return caller.view.find(arguments.workspace_id)
