@@ -248,7 +248,11 @@ def _window(
 def _cut(scan: TextScan, capture: _Capture, asked: _Asked) -> _Cut:
     if capture.start_byte is None or not capture.kept:  # nothing, or nothing so far on
         start_byte = 0 if scan.encoding is Encoding.BINARY else scan.size_bytes
-        return _Cut(content=b"", start_byte=start_byte, start_line=asked.start_line or 1)
+        return _Cut(
+            content=b"",
+            start_byte=start_byte,
+            start_line=asked.start_line or capture.lines_before + 1,
+        )
     kept = bytes(capture.kept)
     wanted = 0 if asked.start_line else min(asked.offset - capture.start_byte, len(kept))
     start = character_start(kept, wanted, scan.encoding)
