@@ -43,10 +43,7 @@ class DiskChange:
     def carry_out(self) -> None:
         """Bring the disk to where the plan wants it, durably; raise if it is not there then."""
         self._make_folders()
-        for step in self._steps:
-            if step.after is not None:
-                image = step.after
-                stage(self._root, step.entry.path, image.content, image.mode, step.entry.temporary)
+        self._stage()
         for step in self._steps:
             self._put_in_place(step)
         for folder in sorted({parent_of(entry.path) for entry in self.entries}):
@@ -70,6 +67,12 @@ class DiskChange:
                 self._root.make_folders(step.entry.path)
         for folder in self.folders:
             sync_folder(self._root, parent_of(folder))
+
+    def _stage(self) -> None:
+        for step in self._steps:
+            if step.after is not None:
+                image, entry = step.after, step.entry
+                stage(self._root, entry.path, image.content, image.mode, entry.temporary)
 
     def _put_in_place(self, step: Step) -> None:
         self._begun.append(step)

@@ -120,11 +120,11 @@ class _Settling:
         self, root: Root, found: Sequence[Finding], planned_outcome: JsonObject
     ) -> Settled:
         entries = [each.entry for each in found]
+        await _in_thread(lambda: clear_away(root, entries, ()))
         try:
             await _in_thread(lambda: sync_all(root, entries))
         except WorkspaceServerError:  # it is there, and may be gone after a power cut
             return await self.as_failed([verdict_of(each) for each in found])
-        await _in_thread(lambda: clear_away(root, entries, ()))
         return await self._moved(OperationStatus.APPLIED, planned_outcome, ())
 
     async def _failed(

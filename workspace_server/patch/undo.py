@@ -23,6 +23,7 @@ from workspace_server.workspace.atomic_write import (
     stage,
     sync_folder,
 )
+from workspace_server.workspace.file_errors import translated
 from workspace_server.workspace.root import Root
 
 
@@ -171,7 +172,8 @@ def _restore(
 def _sync_file(root: Root, path: str) -> None:
     descriptor = root.open_file(path)
     try:
-        os.fsync(descriptor)
+        with translated(path):
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
