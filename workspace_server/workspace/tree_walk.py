@@ -109,7 +109,9 @@ class TreeWalk:
 
     def _entries(self, folder: str) -> list[_Entry]:
         with self._root.folder(folder) as descriptor, os.scandir(descriptor) as found:
-            entries = [_entry(each) for each in islice(found, self._entries_left + 1)]
+            entries = [_entry(each) for each in islice(found, self._entries_left)]
+            if next(found, None) is not None:
+                self.is_complete = False
         self._entries_left -= len(entries)
         return entries
 
