@@ -13,7 +13,7 @@ import anyio.to_thread
 from workspace_server.domain.errors import LedgerUnavailable
 from workspace_server.ledger.columns import SqlValue
 from workspace_server.ledger.queries import QUERIES
-from workspace_server.ledger.schema import prepare, refuse_unreadable
+from workspace_server.ledger.schema import address_of, prepare, refuse_unreadable
 
 BUSY_TIMEOUT_SECONDS = 5.0  # how long a lock that somebody outside holds is waited for
 
@@ -117,10 +117,10 @@ async def open_connection(
     Raises a LedgerNotOpened whose message is for the operator, or LedgerUnavailable.
     """
     with sqlite_failures():
-        await anyio.to_thread.run_sync(prepare, file)
-        writer = await _connect(f"file:{file}?mode=rw", busy_timeout_seconds, _WRITER_PRAGMAS)
+        await anyio.to_thread.run_sync(prepare, file, busy_timeout_seconds)
+        writer = await _connect(address_of(file, "rw"), busy_timeout_seconds, _WRITER_PRAGMAS)
         try:
-            reader = await _connect(f"file:{file}?mode=ro", busy_timeout_seconds)
+            reader = await _connect(address_of(file, "ro"), busy_timeout_seconds)
         except BaseException:
             await _close_all((writer,))
             raise
@@ -133,8 +133,8 @@ async def open_read_only(file: Path) -> Connection:
     Raises a LedgerNotOpened whose message is for the operator, or LedgerUnavailable.
     """
     with sqlite_failures():
-        await anyio.to_thread.run_sync(refuse_unreadable, file)
-        return Connection(await _connect(f"file:{file}?mode=ro", BUSY_TIMEOUT_SECONDS))
+        await anyio.to_thread.run_sync(refuse_unreadable, file, BUSY_TIMEOUT_SECONDS)
+        return Connection(await _connect(address_of(file, "ro"), BUSY_TIMEOUT_SECONDS))
 
 
 async def _connect(

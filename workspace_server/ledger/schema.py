@@ -14,30 +14,29 @@ SCHEMA_VERSION = len(_MIGRATIONS)
 _ALWAYS_CHECKED_BYTES = 8 * 1024 * 1024
 
 
-def prepare(file: Path) -> None:
+def prepare(file: Path, busy_timeout_seconds: float) -> None:
     """Leave a sound ledger of the present schema at `file`.
 
     Raises LedgerDamaged and LedgerTooNew, having changed nothing; sqlite3.Error for the rest.
     """
-    write_ahead_log = Path(f"{file}-wal")
+    log = _log_of(file)
     if not file.exists():
-        if write_ahead_log.exists():
+        if log.exists():
             raise LedgerDamaged(file, "the file is gone, its write-ahead log is not")
         _create(file)
-        return
     # SQLite removes the log when it is closed in order.
-    cut_off = write_ahead_log.exists() and write_ahead_log.stat().st_size > 0
-    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
-        _refuse_unsound(file, connection, whole=cut_off)
-        _migrate(connection)
+    cut_off = log.exists() and log.stat().st_size > 0
+    found = _sound_version(file, busy_timeout_seconds, whole=cut_off)
+    if found < SCHEMA_VERSION:
+        with closing(_connected(file, "rw", busy_timeout_seconds)) as connection:
+            _migrate(connection)
 
 
-def refuse_unreadable(file: Path) -> None:
+def refuse_unreadable(file: Path, busy_timeout_seconds: float) -> None:
     """Raise LedgerAbsent, LedgerTooNew or LedgerDamaged if this program cannot read `file`."""
     if not file.exists():
         raise LedgerAbsent(file)
-    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
-        _refuse_unsound(file, connection, whole=False)
+    _sound_version(file, busy_timeout_seconds, whole=False)
 
 
 def _create(file: Path) -> None:
@@ -61,15 +60,19 @@ def _migrate(connection: sqlite3.Connection) -> None:
         )
 
 
-def _refuse_unsound(file: Path, connection: sqlite3.Connection, *, whole: bool) -> None:
+def _sound_version(file: Path, busy_timeout_seconds: float, *, whole: bool) -> int:
+    """Return the schema's version, having looked at the `whole` file, or at a small one."""
     try:
-        found = _version_of(connection)
-        if found > SCHEMA_VERSION:
-            raise LedgerTooNew(file, found=found, known=SCHEMA_VERSION)
-        if found == 0:
-            raise LedgerDamaged(file, "it holds no ledger")
-        if whole or file.stat().st_size <= _ALWAYS_CHECKED_BYTES:
-            _refuse_failed_check(file, connection)
+        # Read-only: closing a connection that may write would fold the log into a damaged file.
+        with closing(_connected(file, "ro", busy_timeout_seconds)) as connection:
+            found = _version_of(connection)
+            if found > SCHEMA_VERSION:
+                raise LedgerTooNew(file, found=found, known=SCHEMA_VERSION)
+            if found == 0:
+                raise LedgerDamaged(file, "it holds no ledger")
+            if whole or file.stat().st_size <= _ALWAYS_CHECKED_BYTES:
+                _refuse_failed_check(file, connection)
+            return found
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise
@@ -80,6 +83,21 @@ def _refuse_failed_check(file: Path, connection: sqlite3.Connection) -> None:
     finding: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if finding != "ok":
         raise LedgerDamaged(file, " ".join(finding.split()))
+
+
+def _connected(file: Path, mode: str, busy_timeout_seconds: float) -> sqlite3.Connection:
+    return sqlite3.connect(
+        address_of(file, mode), uri=True, isolation_level=None, timeout=busy_timeout_seconds
+    )
+
+
+def address_of(file: Path, mode: str) -> str:
+    """Return what SQLite opens `file` by, for `ro` or `rw`; neither makes a file."""
+    return f"{file.absolute().as_uri()}?mode={mode}"
+
+
+def _log_of(file: Path) -> Path:
+    return Path(f"{file}-wal")
 
 
 def _version_of(connection: sqlite3.Connection) -> int:

@@ -1,8 +1,10 @@
 import random
 import sqlite3
 import sys
+import threading
 from pathlib import Path
 
+import aiosqlite
 import anyio
 import pytest
 
@@ -11,7 +13,7 @@ from tests.support.ledger_rows import begun_patch, new_patch
 from tests.support.trees import names_in
 from workspace_server.domain.errors import LedgerUnavailable
 from workspace_server.domain.operation import OperationKind, OperationStatus
-from workspace_server.ledger import audit
+from workspace_server.ledger import audit, connection
 from workspace_server.ledger.ledger import FILE_NAME, Ledger
 
 
@@ -179,3 +181,37 @@ async def test_a_defect_of_ours_is_not_taken_for_a_fault_of_the_disk(ledger: Led
     await ledger.operations.begin(patch)
     with pytest.raises(sqlite3.IntegrityError):
         await ledger.operations.begin(patch)
+
+
+def _ledger_threads() -> set[threading.Thread]:
+    return {each for each in threading.enumerate() if "connection_worker" in each.name}
+
+
+async def _fails_to_open_and_leaves_no_thread(state_folder: Path) -> None:
+    before = _ledger_threads()
+    with pytest.raises(sqlite3.OperationalError):
+        await Ledger.open(state_folder, FakeClock())
+    for thread in _ledger_threads() - before:
+        thread.join(timeout=5)
+    assert _ledger_threads() == before
+
+
+async def test_a_writer_that_cannot_be_set_up_is_closed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_WRITER_PRAGMAS", ("PRAGMA nonsense (",))
+    await _fails_to_open_and_leaves_no_thread(tmp_path)
+
+
+async def test_a_writer_without_a_reader_is_closed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = connection._connect
+
+    async def only_writers(address: str, *rest: object) -> aiosqlite.Connection:
+        if address.endswith("mode=ro"):
+            raise sqlite3.OperationalError("unable to open")
+        return await connect(address, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(connection, "_connect", only_writers)
+    await _fails_to_open_and_leaves_no_thread(tmp_path)

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import anyio
 import pytest
 
 from tests.support.clock import FakeClock
@@ -43,6 +44,14 @@ async def test_hearing_it_twice_writes_nothing(ledger: Ledger) -> None:
     await ledger.processes.mirror(process_id, EXITED, END)
     assert await ledger.events.after(0, limit=10) == events
     assert [event.kind for event in events] == ["operation_begun", "process_moved"]
+
+
+async def test_two_that_hear_it_at_once_write_it_once(ledger: Ledger) -> None:
+    process_id = await _recorded(ledger)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(2):
+            tasks.start_soon(ledger.processes.mirror, process_id, RUNNING)
+    assert len(await ledger.events.after(0, limit=10)) == 2
 
 
 async def test_late_news_does_not_undo_an_end(ledger: Ledger) -> None:

@@ -8,6 +8,7 @@ import pytest
 from tests.support.clock import FakeClock
 from tests.support.ledger_rows import begun_patch, new_patch
 from tests.support.trees import mode_of, names_in
+from workspace_server.domain.errors import LedgerUnavailable
 from workspace_server.domain.operation import OperationKind
 from workspace_server.ledger import schema
 from workspace_server.ledger.errors import LedgerAbsent, LedgerDamaged, LedgerTooNew
@@ -63,7 +64,7 @@ async def test_an_older_schema_is_brought_up_to_date(
     addition.write_text("CREATE TABLE more (id INTEGER)")
     monkeypatch.setattr(schema, "_MIGRATIONS", (*schema._MIGRATIONS, addition))
     monkeypatch.setattr(schema, "SCHEMA_VERSION", 2)
-    schema.prepare(file)
+    schema.prepare(file, 0.1)
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (2,)
         assert connection.execute("SELECT count(*) FROM more").fetchone() == (0,)
@@ -78,7 +79,7 @@ async def test_a_migration_that_fails_leaves_the_old_schema(
     monkeypatch.setattr(schema, "_MIGRATIONS", (*schema._MIGRATIONS, faulty))
     monkeypatch.setattr(schema, "SCHEMA_VERSION", 2)
     with pytest.raises(sqlite3.OperationalError, match="already exists"):
-        schema.prepare(file)
+        schema.prepare(file, 0.1)
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (1,)
         with pytest.raises(sqlite3.OperationalError, match="no such table"):
@@ -140,3 +141,55 @@ async def test_reading_where_no_ledger_was_made_says_so(tmp_path: Path) -> None:
     with pytest.raises(LedgerAbsent):
         await Ledger.open_read_only(tmp_path, FakeClock())
     assert names_in(tmp_path) == set()
+
+
+async def _damaged_in_the_middle(state_folder: Path) -> bytes:
+    file = await _filled(state_folder)
+    damaged = bytearray(file.read_bytes())
+    damaged[10 * 4096 :] = b"\xa5" * (len(damaged) - 10 * 4096)
+    file.write_bytes(damaged)
+    return bytes(damaged)
+
+
+@pytest.mark.guarantee("field-71")
+async def test_a_big_ledger_closed_in_order_opens_at_once_and_its_damage_refuses_mutations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _damaged_in_the_middle(tmp_path)
+    monkeypatch.setattr(schema, "_ALWAYS_CHECKED_BYTES", 0)
+    ledger = await Ledger.open(tmp_path, FakeClock())
+    with pytest.raises(LedgerUnavailable) as caught:
+        for _ in range(40):
+            await begun_patch(ledger)
+    await ledger.close()
+    assert caught.value.details == {"reason": "damaged"}
+
+
+@pytest.mark.guarantee("field-71")
+async def test_a_big_ledger_cut_off_is_looked_at_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damaged = await _damaged_in_the_middle(tmp_path)
+    (tmp_path / f"{FILE_NAME}-wal").write_bytes(b"a log that was not folded in" * 10)
+    monkeypatch.setattr(schema, "_ALWAYS_CHECKED_BYTES", 0)
+    await _refused(tmp_path)
+    assert (tmp_path / FILE_NAME).read_bytes() == damaged
+
+
+@pytest.mark.guarantee("field-67")
+async def test_a_ledger_that_another_program_keeps_for_itself_is_named_as_locked(
+    tmp_path: Path,
+) -> None:
+    file = await _filled(tmp_path, rows=1)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("CREATE TABLE theirs (id INTEGER)")
+        with pytest.raises(LedgerUnavailable) as caught:
+            await Ledger.open(tmp_path, FakeClock(), busy_timeout_seconds=0.05)
+    assert caught.value.details == {"reason": "locked"}
+
+
+async def test_a_state_folder_may_have_any_name(tmp_path: Path) -> None:
+    await _filled(tmp_path / "50% off? #1 \u00e9", rows=1)
+    await _filled(tmp_path / "50% off? #1 \u00e9", rows=1)
+    assert names_in(tmp_path) == {"50% off? #1 \u00e9"}
