@@ -80,7 +80,8 @@ class DiskChange:
         try:
             if step.after is not None:
                 publish(self._root, entry.path, entry.temporary, step.identity)
-            elif step.identity is not None:
+            else:
+                assert step.identity is not None, "only a file that is there is removed"
                 remove(self._root, entry.path, entry.temporary, step.identity)
         except VersionConflict:
             self._begun.remove(step)  # what is there is somebody else's, and not ours to undo

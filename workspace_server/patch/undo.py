@@ -162,7 +162,8 @@ def _restore(
         if before_image is not None and entry.before_mode is not None:
             stage(root, entry.path, before_image, entry.before_mode, entry.temporary)
             publish(root, entry.path, entry.temporary, identity)
-        elif identity is not None:
+        else:
+            assert identity is not None, "it stands as planned, so it is there"
             remove(root, entry.path, entry.temporary, identity)
     finally:
         clear_temporaries(root, (entry,))

@@ -22,7 +22,8 @@ from workspace_server.domain.errors import (
 from workspace_server.domain.failure import failure_object
 from workspace_server.domain.operation import Operation, OperationStatus
 from workspace_server.ledger.journal import IN_ROW_BYTES
-from workspace_server.patch import disk_change
+from workspace_server.patch import disk_change, undo
+from workspace_server.patch.verdicts import MEND_BY_HAND
 from workspace_server.workspace import atomic_write
 
 BIG = b"big\n" * IN_ROW_BYTES
@@ -173,6 +174,40 @@ async def test_a_fault_at_any_step_changes_nothing_and_passes(
         assert bench.tree() == before
     assert number > 1
     assert bench.tree()["a.txt"] == (0o755, b"new a\n")
+
+
+@pytest.mark.guarantee("field-70")
+@pytest.mark.parametrize("name", ["write", "fsync"])
+async def test_a_disk_that_stays_full_changes_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = bench.tree()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, name, full)
+        with pytest.raises((FileOperationFailed, LedgerUnavailable)) as caught:
+            await bench.change(WANTED)
+    await _row_of(bench, caught.value)
+    assert bench.tree() == before
+
+
+async def test_what_cannot_be_put_back_is_named(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*_: object) -> bool:
+        monkeypatch.setattr(undo, "publish", _refuse)
+        return False
+
+    monkeypatch.setattr(disk_change.DiskChange, "_is_in_place", lost)
+    with pytest.raises(InvalidPatch) as caught:
+        await bench.change(WANTED)
+    row = await _row_of(bench, caught.value)
+    assert row.status is OperationStatus.FAILED_PARTIAL
+    assert caught.value.recovery == MEND_BY_HAND
+    assert bench.tree()["a.txt"] == (0o755, b"new a\n")
+    assert not [path for path in bench.tree() if path.endswith(".tmp")]
 
 
 async def test_a_disk_that_does_not_hold_the_result_is_put_back(
