@@ -42,9 +42,9 @@ class NewOperation:
 
 @dataclass(frozen=True, kw_only=True)
 class OperationFilter:
-    """Which rows a listing wants: those of `roots`, and None lets everything through."""
+    """Which rows a listing wants; None lets everything through."""
 
-    roots: frozenset[str]
+    roots: frozenset[str] | None
     principal: str | None = None
     kind: OperationKind | None = None
     status: OperationStatus | None = None
@@ -114,6 +114,11 @@ class Operations:
         """Return that row, if there is one."""
         return _first(await self._connection.read("operation_by_id", operation_id=operation_id))
 
+    async def ending_in(self, ending: str, *, limit: int = 10) -> tuple[Operation, ...]:
+        """Return the rows whose id ends so, newest first; more than one is no answer."""
+        rows = await self._connection.read("operations_ending_in", ending=ending, limit=limit)
+        return _operations(rows)
+
     async def bound_to_key(self, root: str, principal: str, key: str) -> Operation | None:
         """Return the row that owns the key now."""
         rows = await self._connection.read(
@@ -138,7 +143,7 @@ class Operations:
         """Return up to `limit` rows, newest first."""
         rows = await self._connection.read(
             "operation_page",
-            roots=json_text(sorted(wanted.roots)),
+            roots=None if wanted.roots is None else json_text(sorted(wanted.roots)),
             principal=wanted.principal,
             kind=wanted.kind,
             status=wanted.status,

@@ -32,9 +32,9 @@ class NewProcess:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessFilter:
-    """Which rows a listing wants: those of `roots`, and None lets everything through."""
+    """Which rows a listing wants; None lets everything through."""
 
-    roots: frozenset[str]
+    roots: frozenset[str] | None
     principal: str | None = None
     state: ProcessState | None = None
     before: str | None = None  # the process_id that the page before this one ended with
@@ -97,7 +97,7 @@ class Processes:
         """Return up to `limit` rows, newest first."""
         rows = await self._connection.read(
             "process_page",
-            roots=json_text(sorted(wanted.roots)),
+            roots=None if wanted.roots is None else json_text(sorted(wanted.roots)),
             principal=wanted.principal,
             state=wanted.state,
             before=wanted.before,

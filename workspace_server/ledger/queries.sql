@@ -37,6 +37,12 @@ SELECT planned_outcome FROM operations WHERE operation_id = :operation_id;
 -- At most one row.
 SELECT * FROM operations WHERE operation_id = :operation_id;
 
+-- name: operations_ending_in
+-- The rows that a person may mean by the end of an id, newest first.
+SELECT * FROM operations
+WHERE substr(operation_id, -length(:ending)) = :ending
+ORDER BY operation_id DESC LIMIT :limit;
+
 -- name: operation_bound_to_key
 -- At most one row: the one that owns the key now.
 SELECT * FROM operations
@@ -57,7 +63,7 @@ ORDER BY operation_id;
 -- name: operation_page
 -- Newest first, from before a given row on; a filter that is NULL lets everything through.
 SELECT * FROM operations
-WHERE root IN (SELECT value FROM json_each(:roots))
+WHERE (:roots IS NULL OR root IN (SELECT value FROM json_each(:roots)))
     AND (:principal IS NULL OR principal = :principal)
     AND (:kind IS NULL OR kind = :kind)
     AND (:status IS NULL OR status = :status)
@@ -97,7 +103,7 @@ ORDER BY process_id;
 -- name: process_page
 -- Newest first, from before a given row on; a filter that is NULL lets everything through.
 SELECT processes.* FROM processes JOIN operations USING (operation_id)
-WHERE processes.root IN (SELECT value FROM json_each(:roots))
+WHERE (:roots IS NULL OR processes.root IN (SELECT value FROM json_each(:roots)))
     AND (:principal IS NULL OR operations.principal = :principal)
     AND (:state IS NULL OR processes.state = :state)
     AND (:before IS NULL OR processes.process_id < :before)

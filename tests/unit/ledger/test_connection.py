@@ -1,7 +1,9 @@
+import asyncio
 import random
 import sqlite3
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import aiosqlite
@@ -66,6 +68,24 @@ async def test_callers_cancelled_at_any_moment_leave_whole_rows_and_a_usable_led
     rows = await ledger.operations.unfinished(OperationKind.PATCH)
     report = await audit.verify(ledger.connection)
     assert last in rows
+    assert report.intact
+    assert report.count == len(rows)
+
+
+async def test_tasks_cancelled_by_asyncio_itself_leave_whole_rows_too(ledger: Ledger) -> None:
+    async def begin_for_ever() -> None:
+        while True:
+            await begun_patch(ledger)
+
+    moments = random.Random(11)
+    for _ in range(100):
+        task = asyncio.create_task(begin_for_ever())
+        await anyio.sleep(moments.uniform(0, 0.003))
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    rows = await ledger.operations.unfinished(OperationKind.PATCH)
+    report = await audit.verify(ledger.connection)
     assert report.intact
     assert report.count == len(rows)
 

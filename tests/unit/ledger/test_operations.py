@@ -190,7 +190,17 @@ async def test_a_filter_lets_only_fitting_rows_through(
         since=FakeClock().now(),
     )
     assert await ledger.operations.page(fitting) == (operation,)
+    assert await ledger.operations.page(OperationFilter(roots=None)) == (operation,)
     assert await ledger.operations.page(replace(fitting, **change)) == ()  # type: ignore[arg-type]
+
+
+async def test_the_end_of_an_id_finds_it(ledger: Ledger) -> None:
+    one = await ledger.operations.begin(replace(new_patch(), operation_id="op-1-a%c"))
+    other = await ledger.operations.begin(replace(new_patch(), operation_id="op-2-abc"))
+    assert await ledger.operations.ending_in("%c") == (one,)
+    assert await ledger.operations.ending_in("c") == (other, one)
+    assert await ledger.operations.ending_in("c", limit=1) == (other,)
+    assert await ledger.operations.ending_in("") == ()
 
 
 async def test_each_change_has_its_event(ledger: Ledger) -> None:

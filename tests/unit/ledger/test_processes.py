@@ -90,6 +90,7 @@ async def test_a_filter_lets_only_fitting_rows_through(ledger: Ledger) -> None:
     process_id = await _recorded(ledger)
     fitting = ProcessFilter(roots=frozenset({ROOT}), principal="local", state=PENDING)
     assert [row.process_id for row in await ledger.processes.page(fitting)] == [process_id]
+    assert len(await ledger.processes.page(ProcessFilter(roots=None))) == 1
     assert await ledger.processes.page(replace(fitting, roots=frozenset())) == ()
     assert await ledger.processes.page(replace(fitting, principal="other")) == ()
     assert await ledger.processes.page(replace(fitting, state=RUNNING)) == ()
