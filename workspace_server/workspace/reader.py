@@ -2,10 +2,8 @@
 
 import os
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workspace_server.domain.errors import InvalidArguments
 from workspace_server.domain.paths import parse_path
 from workspace_server.workspace.file_errors import translated
 from workspace_server.workspace.root import Root
@@ -18,14 +16,12 @@ from workspace_server.workspace.text_scan import (
     count_aligned,
     last_aligned_end,
 )
-
-DEFAULT_LINES = 1000
-DEFAULT_BYTES = 32 * 1024
-MAX_BYTES = 256 * 1024
-MAX_LINES = 20_000  # line numbers add to the content: this bounds by how much
-
-_BLOCK_BYTES = 1024 * 1024
-_LONGEST_CHARACTER_BYTES = 4
+from workspace_server.workspace.window_capture import (
+    WindowCapture,
+    WindowRequest,
+    scan_file,
+    window_request,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,137 +64,17 @@ def read_window(
     byte. A start beyond the end gives an empty window. Memory does not grow with the file.
     Raises InvalidArguments, and what parse_path and Root.open_file raise.
     """
-    asked = _asked(start_line, end_line, offset, limit)
+    asked = window_request(start_line, end_line, offset, limit)
     parsed = parse_path(path)
     descriptor = root.open_file(parsed)
     try:
         with translated(parsed):
             status = os.fstat(descriptor)
-            scan, capture = _scan(descriptor, status.st_size, asked)
+            scan, capture = scan_file(descriptor, status.st_size, asked)
     finally:
         os.close(descriptor)
     executable = bool(status.st_mode & stat.S_IXUSR)
     return _window(parsed, scan, capture, asked, executable, line_numbers)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Asked:
-    """The window that a call asks for, with its bounds filled in."""
-
-    start_line: int | None  # None: offset counts
-    end_line: int | None
-    offset: int
-    max_lines: int
-    max_bytes: int
-
-
-class _Capture:
-    """Keeps the bytes of the window, and up to one character more at either side."""
-
-    def __init__(self, asked: _Asked) -> None:
-        self._asked = asked
-        self._keep_bytes = asked.max_bytes + 2 * _LONGEST_CHARACTER_BYTES
-        self.kept = bytearray()
-        self.start_byte: int | None = None if asked.start_line else _with_margin(asked.offset)
-        self.lines_before = 0  # line ends before start_byte
-
-    def feed(self, block: bytes, block_start: int, lines_before: int, encoding: Encoding) -> None:
-        """Take what belongs to the window from the block at `block_start`."""
-        if not self.kept:
-            self._seek(block, block_start, lines_before, encoding)
-        missing = self._keep_bytes - len(self.kept)
-        if self.start_byte is not None and missing > 0:
-            skipped = max(self.start_byte - block_start, 0)
-            self.kept += block[skipped : skipped + missing]
-
-    def _seek(self, block: bytes, block_start: int, lines_before: int, encoding: Encoding) -> None:
-        """Find the window's start in this block, or how many line ends lie before it."""
-        newline, unit_bytes = encoding.encode_ascii("\n"), encoding.unit_bytes
-        if self._asked.start_line:
-            wanted = self._asked.start_line - 1 - lines_before
-            found = after_nth(block, newline, wanted, unit_bytes)
-            if found is not None:
-                self.start_byte = block_start + found
-                self.lines_before = self._asked.start_line - 1
-        elif self.start_byte is not None:
-            before = block[: max(self.start_byte - block_start, 0)]
-            self.lines_before = lines_before + count_aligned(before, newline, unit_bytes)
-
-
-def _asked(
-    start_line: int | None, end_line: int | None, offset: int | None, limit: int | None
-) -> _Asked:
-    by_line = start_line is not None or end_line is not None
-    by_byte = offset is not None or limit is not None
-    if by_line and by_byte:
-        raise InvalidArguments(
-            "A window is given in lines or in bytes, not in both.",
-            recovery="Give start_line and end_line, or offset and limit.",
-        )
-    if by_byte:
-        return _asked_bytes(offset or 0, DEFAULT_BYTES if limit is None else limit)
-    return _asked_lines(1 if start_line is None else start_line, end_line)
-
-
-def _asked_bytes(offset: int, limit: int) -> _Asked:
-    if offset < 0:
-        raise _out_of_bounds("offset", "at least 0")
-    if not 1 <= limit <= MAX_BYTES:
-        raise _out_of_bounds("limit", f"from 1 to {MAX_BYTES}")
-    return _Asked(
-        start_line=None,
-        end_line=None,
-        offset=offset,
-        max_lines=MAX_LINES,
-        max_bytes=max(limit, _LONGEST_CHARACTER_BYTES),  # else some window could hold nothing
-    )
-
-
-def _asked_lines(start_line: int, end_line: int | None) -> _Asked:
-    if start_line < 1:
-        raise _out_of_bounds("start_line", "at least 1")
-    if end_line is not None and end_line < start_line:
-        raise _out_of_bounds("end_line", "at least start_line")
-    lines = DEFAULT_LINES if end_line is None else end_line - start_line + 1
-    return _Asked(
-        start_line=start_line,
-        end_line=end_line,
-        offset=0,
-        max_lines=min(lines, MAX_LINES),
-        max_bytes=DEFAULT_BYTES if end_line is None else MAX_BYTES,
-    )
-
-
-def _out_of_bounds(field: str, bounds: str) -> InvalidArguments:
-    return InvalidArguments(
-        f"{field} is out of bounds.",
-        recovery=f"Give {field} as a number {bounds}.",
-        details={"field": field},
-    )
-
-
-def _with_margin(offset: int) -> int:
-    """Return a start early enough to see the whole character at `offset`, and even for UTF-16."""
-    return max(offset - _LONGEST_CHARACTER_BYTES, 0) & ~1
-
-
-def _scan(descriptor: int, size_bytes: int, asked: _Asked) -> tuple[TextScan, _Capture]:
-    scan, capture = TextScan(), _Capture(asked)
-    for block in _blocks(descriptor, size_bytes):
-        block_start, lines_before = scan.size_bytes, scan.newlines
-        scan.feed(block)
-        if scan.encoding is not Encoding.BINARY:
-            capture.feed(block, block_start, lines_before, scan.encoding)
-    scan.finish()
-    return scan, capture
-
-
-def _blocks(descriptor: int, size_bytes: int) -> Iterator[bytes]:
-    """Yield the file as long as it is now: one that keeps growing would never end."""
-    missing = size_bytes
-    while missing and (block := os.read(descriptor, min(missing, _BLOCK_BYTES))):
-        missing -= len(block)
-        yield block
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,8 +89,8 @@ class _Cut:
 def _window(
     path: str,
     scan: TextScan,
-    capture: _Capture,
-    asked: _Asked,
+    capture: WindowCapture,
+    asked: WindowRequest,
     executable: bool,
     line_numbers: bool,
 ) -> FileWindow:
@@ -245,7 +121,7 @@ def _window(
     )
 
 
-def _cut(scan: TextScan, capture: _Capture, asked: _Asked) -> _Cut:
+def _cut(scan: TextScan, capture: WindowCapture, asked: WindowRequest) -> _Cut:
     if capture.start_byte is None or not capture.kept:  # nothing, or nothing so far on
         start_byte = 0 if scan.encoding is Encoding.BINARY else scan.size_bytes
         return _Cut(
@@ -264,7 +140,7 @@ def _cut(scan: TextScan, capture: _Capture, asked: _Asked) -> _Cut:
     )
 
 
-def _end(kept: bytes, start: int, byte_limit: int, asked: _Asked, encoding: Encoding) -> int:
+def _end(kept: bytes, start: int, byte_limit: int, asked: WindowRequest, encoding: Encoding) -> int:
     """Return where in `kept` the window ends: by its lines, or by the limit at a good place."""
     newline = encoding.encode_ascii("\n")
     lines = after_nth(kept[start:], newline, asked.max_lines, encoding.unit_bytes)

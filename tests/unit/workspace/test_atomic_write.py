@@ -1,6 +1,7 @@
 import errno
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,31 @@ def test_a_file_gone_meanwhile_is_a_conflict(folder: Path, root: Root) -> None:
     with pytest.raises(VersionConflict):
         publish(root, "a", TEMPORARY, expected)
     assert not (folder / "a").exists()
+
+
+def count_up(root: Root, temporary: str, times: int) -> None:
+    """Add one to the number in a file, so many times; begin again after each conflict."""
+    while times:
+        found = snapshot(root, "a")
+        assert found is not None
+        stage(root, "a", b"%d" % (int(found.content) + 1), 0o644, temporary)
+        try:
+            publish(root, "a", temporary, found.identity)
+            times -= 1
+        except VersionConflict:
+            discard(root, "a", temporary)
+
+
+@pytest.mark.guarantee("field-75")
+def test_of_writers_side_by_side_none_is_lost(folder: Path, root: Root) -> None:
+    (folder / "a").write_bytes(b"0")
+    with ThreadPoolExecutor() as pool:
+        writers = [pool.submit(count_up, root, f".temporary-{number}", 50) for number in range(4)]
+    for writer in writers:
+        writer.result()
+
+    assert (folder / "a").read_bytes() == b"200"
+    assert os.listdir(folder) == ["a"]
 
 
 def before_the_exchange(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:

@@ -7,16 +7,11 @@ import pytest
 
 from workspace_server.domain.errors import FileNotFound, InvalidArguments, SpecialFileRejected
 from workspace_server.domain.version import full_version
-from workspace_server.workspace import reader
-from workspace_server.workspace.reader import (
-    DEFAULT_BYTES,
-    MAX_BYTES,
-    MAX_LINES,
-    FileWindow,
-    read_window,
-)
+from workspace_server.workspace import window_capture
+from workspace_server.workspace.reader import FileWindow, read_window
 from workspace_server.workspace.root import Root
 from workspace_server.workspace.text_scan import Encoding, Newline
+from workspace_server.workspace.window_capture import DEFAULT_BYTES, MAX_BYTES, MAX_LINES
 
 
 def lines(count: int) -> bytes:
@@ -308,7 +303,7 @@ def test_borders_between_blocks_leave_no_trace(
     whole = [read_window(root, "a"), read_window(root, "a", start_line=5, end_line=7)]
     whole.append(read_window(root, "a", offset=70, limit=20))
 
-    monkeypatch.setattr(reader, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(window_capture, "_BLOCK_BYTES", block_bytes)
     assert read_window(root, "a") == whole[0]
     assert read_window(root, "a", start_line=5, end_line=7) == whole[1]
     assert read_window(root, "a", offset=70, limit=20) == whole[2]

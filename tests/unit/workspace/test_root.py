@@ -112,6 +112,20 @@ def test_folders_made_before_a_failure_are_removed_again(
     assert list(folder.iterdir()) == []
 
 
+def test_a_folder_that_another_makes_first_is_not_ours(
+    folder: Path, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really_make = os.mkdir
+
+    def make_second(name: str, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
+        for _ in range(2):
+            really_make(name, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "mkdir", make_second)
+    assert root.make_folders("a/b") == ()
+    assert (folder / "a").is_dir()
+
+
 def test_a_folder_that_is_in_use_is_not_removed(folder: Path, root: Root) -> None:
     made = root.make_folders("a/b/c/file.txt")
     (folder / "a/other").touch()
