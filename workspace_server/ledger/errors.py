@@ -1,5 +1,7 @@
 """What goes wrong between the ledger and its callers; none of these reaches a client as it is."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from workspace_server.domain.operation import Operation
@@ -41,6 +43,22 @@ class LedgerTooNew(LedgerNotOpened):
         )
         self.found = found
         self.known = known
+
+
+class StateFolderUnusable(LedgerNotOpened):
+    """The system refuses what must be done in the state folder."""
+
+    def __init__(self, folder: Path, error: OSError) -> None:
+        super().__init__(f"The state folder {folder} cannot be used: {error.strerror or error}.")
+
+
+@contextmanager
+def state_folder_errors(folder: Path) -> Iterator[None]:
+    """Turn what the system refuses into StateFolderUnusable."""
+    try:
+        yield
+    except OSError as error:
+        raise StateFolderUnusable(folder, error) from error
 
 
 class LedgerAbsent(LedgerNotOpened):

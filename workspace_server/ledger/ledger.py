@@ -14,6 +14,7 @@ from workspace_server.ledger.connection import (
     open_connection,
     open_read_only,
 )
+from workspace_server.ledger.errors import state_folder_errors
 from workspace_server.ledger.events import Events
 from workspace_server.ledger.journal import Journal
 from workspace_server.ledger.operations import Operations
@@ -47,17 +48,19 @@ class Ledger:
         Raises a LedgerNotOpened whose message is for the operator, or LedgerUnavailable.
         """
         blobs = Blobs(state_folder / _BLOBS)
-        await anyio.to_thread.run_sync(make_private_folder, state_folder)
-        await anyio.to_thread.run_sync(blobs.make_ready)
-        connection = await open_connection(
-            state_folder / FILE_NAME, busy_timeout_seconds=busy_timeout_seconds
-        )
+        with state_folder_errors(state_folder):
+            await anyio.to_thread.run_sync(make_private_folder, state_folder)
+            await anyio.to_thread.run_sync(blobs.make_ready)
+            connection = await open_connection(
+                state_folder / FILE_NAME, busy_timeout_seconds=busy_timeout_seconds
+            )
         return cls._over(connection, blobs, clock)
 
     @classmethod
     async def open_read_only(cls, state_folder: Path, clock: Clock) -> Self:
         """Open it beside the server that owns it, or without one; raises as `open` does."""
-        connection = await open_read_only(state_folder / FILE_NAME)
+        with state_folder_errors(state_folder):
+            connection = await open_read_only(state_folder / FILE_NAME)
         return cls._over(connection, Blobs(state_folder / _BLOBS), clock)
 
     @classmethod

@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, Timeout
+
+from workspace_server.ledger.errors import state_folder_errors
 
 _LOCK = "server.lock"
 _OWNER = "owner.json"
@@ -45,8 +47,21 @@ def own_state_folder(folder: Path, describe: OwnerInfo) -> Iterator[None]:
     """Own `folder` while the block runs; raise StateFolderOwned at once if another does.
 
     The lock ends with the process, however it ends; the owner's file is only a description.
+    Raises StateFolderUnusable if the system refuses the folder itself.
     """
-    make_private_folder(folder)
+    with state_folder_errors(folder):
+        make_private_folder(folder)
+        lock = _locked(folder)
+    try:
+        with state_folder_errors(folder):
+            _describe(folder, describe)
+        yield
+    finally:
+        (folder / _OWNER).unlink(missing_ok=True)
+        lock.release()
+
+
+def _locked(folder: Path) -> BaseFileLock:
     # The kernel's lock and nothing in its place: a marker file would outlive a killed process.
     lock = FileLock(
         folder / _LOCK, blocking=False, thread_local=False, mode=0o600, preserve_lock_file=True
@@ -55,12 +70,7 @@ def own_state_folder(folder: Path, describe: OwnerInfo) -> Iterator[None]:
         lock.acquire()
     except Timeout:
         raise StateFolderOwned(folder, owner_of(folder)) from None
-    try:
-        _describe(folder, describe)
-        yield
-    finally:
-        (folder / _OWNER).unlink(missing_ok=True)
-        lock.release()
+    return lock
 
 
 def owner_of(folder: Path) -> OwnerInfo | None:

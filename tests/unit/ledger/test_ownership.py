@@ -11,6 +11,7 @@ from anyio.abc import Process
 from anyio.streams.text import TextReceiveStream
 
 from tests.support.trees import mode_of, tree_of
+from workspace_server.ledger.errors import StateFolderUnusable
 from workspace_server.ledger.ownership import (
     OwnerInfo,
     StateFolderOwned,
@@ -90,3 +91,16 @@ async def test_an_unreadable_description_does_not_hide_the_owner(
         refused = pytest.raises(StateFolderOwned, match="another server")
         with refused, own_state_folder(tmp_path, ME):
             pass
+
+
+def test_a_folder_that_the_system_refuses_is_named(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_bytes(b"a file")
+    refused = pytest.raises(StateFolderUnusable, match="taken")
+    with refused, own_state_folder(tmp_path / "taken", ME):
+        pytest.fail("a file cannot be owned as a folder")
+
+
+def test_what_goes_wrong_inside_the_block_is_not_laid_to_the_folder(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), own_state_folder(tmp_path, ME):
+        (tmp_path / "nothing").read_bytes()
+    assert owner_of(tmp_path) is None

@@ -11,7 +11,12 @@ from tests.support.trees import mode_of, names_in
 from workspace_server.domain.errors import LedgerUnavailable
 from workspace_server.domain.operation import OperationKind
 from workspace_server.ledger import schema
-from workspace_server.ledger.errors import LedgerAbsent, LedgerDamaged, LedgerTooNew
+from workspace_server.ledger.errors import (
+    LedgerAbsent,
+    LedgerDamaged,
+    LedgerTooNew,
+    StateFolderUnusable,
+)
 from workspace_server.ledger.ledger import FILE_NAME, Ledger
 
 
@@ -193,3 +198,9 @@ async def test_a_state_folder_may_have_any_name(tmp_path: Path) -> None:
     await _filled(tmp_path / "50% off? #1 \u00e9", rows=1)
     await _filled(tmp_path / "50% off? #1 \u00e9", rows=1)
     assert names_in(tmp_path) == {"50% off? #1 \u00e9"}
+
+
+async def test_a_state_folder_that_the_system_refuses_is_named(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_bytes(b"a file")
+    with pytest.raises(StateFolderUnusable, match="taken"):
+        await Ledger.open(tmp_path / "taken", FakeClock())
