@@ -14,8 +14,7 @@ SCHEMAS = Path(__file__).parents[2] / "schemas"
 def test_the_files_are_what_the_models_say() -> None:
     """`make schemas` writes them anew."""
     found = {
-        str(file.relative_to(SCHEMAS)): file.read_text("utf-8")
-        for file in SCHEMAS.rglob("*.json")
+        str(file.relative_to(SCHEMAS)): file.read_text("utf-8") for file in SCHEMAS.rglob("*.json")
     }
     assert found == dict(schema_files())
 

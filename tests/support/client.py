@@ -1,0 +1,76 @@
+"""A real MCP client over real stdio, and the workspace its server serves."""
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp import Client, StdioServerParameters
+from mcp.types import CallToolResult
+
+ERAS = ("auto", "legacy")  # the 2026-07-28 era, and the one with a handshake
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A workspace and the state folder of its server."""
+
+    root: Path
+    state: Path
+
+    def command(self, *options: str) -> StdioServerParameters:
+        """Return how its server is started."""
+        return StdioServerParameters(
+            command=sys.executable,
+            args=[
+                "-m",
+                "workspace_server",
+                "serve",
+                str(self.root),
+                "--state-dir",
+                str(self.state),
+                *options,
+            ],
+            env=dict(os.environ),
+        )
+
+
+class Agent:
+    """Calls tools and takes the answers apart."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def reply(self, tool: str, **arguments: Any) -> CallToolResult:
+        """Call a tool and return the reply as it is."""
+        return await self.client.call_tool(tool, arguments)
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool that must succeed, and return its structure."""
+        reply = await self.reply(tool, **arguments)
+        assert not reply.is_error, reply.structured_content
+        assert reply.structured_content is not None
+        return dict(reply.structured_content)
+
+    async def fails(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool that must fail, and return the error."""
+        reply = await self.reply(tool, **arguments)
+        assert reply.is_error, reply.structured_content
+        assert reply.structured_content is not None
+        error: dict[str, Any] = reply.structured_content["error"]
+        return error
+
+
+@asynccontextmanager
+async def agent_at(place: Place, *options: str, era: str = "auto") -> AsyncIterator[Agent]:
+    """Start the server of a place and connect to it."""
+    async with Client(place.command(*options), mode=era) as client:
+        yield Agent(client)
+
+
+def update(path: str, old: str, new: str) -> str:
+    """Return a V4A patch that replaces one line."""
+    return f"*** Begin Patch\n*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch\n"
