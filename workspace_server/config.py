@@ -32,7 +32,9 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     workspaces: Annotated[
-        dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")], WorkspaceSettings],
+        dict[
+            Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")], WorkspaceSettings
+        ],
         Field(description="By name; the name is the workspace_id that clients see."),
     ] = {}
 

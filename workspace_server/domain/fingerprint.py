@@ -16,4 +16,5 @@ def fingerprint(tool: str, workspace_root: str, arguments: Mapping[str, JsonValu
         if name not in NOT_PART and value is not None
     }
     request: dict[str, JsonValue] = {"tool": tool, "root": workspace_root, "arguments": asked}
-    return f"sha256:{hashlib.sha256(canonical_json(request).encode()).hexdigest()}"
+    canonical = canonical_json(request).encode("utf-8", "surrogatepass")
+    return f"sha256:{hashlib.sha256(canonical).hexdigest()}"

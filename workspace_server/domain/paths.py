@@ -15,7 +15,7 @@ def parse_path(text: str) -> str:
         raise PathEscape("The path is empty.")
     if "\0" in text:
         raise PathEscape("The path holds a NUL character.")
-    if len(text.encode("utf-8", "surrogateescape")) > MAX_PATH_BYTES:
+    if _size_bytes(text) > MAX_PATH_BYTES:
         raise PathEscape(f"The path is longer than {MAX_PATH_BYTES} bytes.")
     if text.startswith("/"):
         raise PathEscape(f"The path {text!r} is absolute.")
@@ -23,6 +23,13 @@ def parse_path(text: str) -> str:
     if ".." in parts:
         raise PathEscape(f"The path {text!r} holds '..'.")
     return "/".join(parts) or "."
+
+
+def _size_bytes(text: str) -> int:
+    try:
+        return len(text.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError as error:
+        raise PathEscape("The path holds half of a surrogate pair, which no name can.") from error
 
 
 def parent_of(path: str) -> str:

@@ -33,9 +33,7 @@ class Control:
         """Feed input; raise ProcessNotRunning, StdinClosed, Busy or InvalidArguments."""
         with _as_client_errors(process):
             return from_supervisor(
-                await self._supervisor.write(
-                    process.process_id, data=data, eof=eof, offset=offset
-                )
+                await self._supervisor.write(process.process_id, data=data, eof=eof, offset=offset)
             )
 
     async def resize(self, process: Snapshot, *, rows: int, cols: int) -> Snapshot:
@@ -47,9 +45,7 @@ class Control:
                 await self._supervisor.resize(process.process_id, rows=rows, cols=cols)
             )
 
-    async def terminate(
-        self, process: Snapshot, *, signal_number: int, grace_ms: int
-    ) -> Snapshot:
+    async def terminate(self, process: Snapshot, *, signal_number: int, grace_ms: int) -> Snapshot:
         """Begin the end of the process and of all that it started; wait for it to come."""
         with _as_client_errors(process):
             return from_supervisor(

@@ -89,10 +89,7 @@ def _excerpt(reader: SpoolReader, cursor: int, budget: int, *, final: bool) -> O
     tail_start = max(head.cursor, whole.total - (budget - budget // 4))
     tail = _tail(reader, tail_start, budget, final=final)
     omitted = tail_start - head.cursor
-    mark = (
-        f"\n[… {omitted} bytes left out; "
-        f"read_process(cursor={head.cursor}) shows them …]\n"
-    )
+    mark = f"\n[… {omitted} bytes left out; read_process(cursor={head.cursor}) shows them …]\n"
     return OutputChunk(
         text=head.text + (mark if omitted else "") + tail.text,
         cursor=tail.cursor,

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sandbox import Stream
-from workspace_server.domain.process import Process, ProcessEnd, ProcessState
-from workspace_server.process.supervisor_client import SupervisorProcess
+from workspace_server.domain.process import ProcessEnd, ProcessState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +28,11 @@ class Snapshot:
     stdin_open: bool = False
     stdin_accepted: int = 0
     seq: int = 0  # rises with every change of its supervisor
+
+    @property
+    def output_total(self) -> int | None:
+        """How many bytes both streams have carried so far."""
+        return self.total_of(Stream.MERGED)
 
     def total_of(self, stream: Stream) -> int | None:
         """Return how many bytes that stream has carried so far."""

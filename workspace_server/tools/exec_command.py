@@ -109,9 +109,7 @@ async def prepare(
     )
 
 
-async def answer(
-    call: Call, arguments: ExecCommandArguments, operation: Operation
-) -> ProcessView:
+async def answer(call: Call, arguments: ExecCommandArguments, operation: Operation) -> ProcessView:
     """Wait for the end, and return the view; or raise that nothing was started."""
     commands = call.services.commands
     process_id = operation.process_id

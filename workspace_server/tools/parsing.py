@@ -54,7 +54,10 @@ def _declared_kinds(arguments: type[Arguments]) -> Mapping[str, frozenset[str]]:
     properties = arguments.model_json_schema()["properties"]
     return {
         name: frozenset(
-            kind for option in schema.get("anyOf", [schema]) for kind in [option.get("type")] if kind
+            kind
+            for option in schema.get("anyOf", [schema])
+            for kind in [option.get("type")]
+            if kind
         )
         for name, schema in properties.items()
     }

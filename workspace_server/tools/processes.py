@@ -163,7 +163,7 @@ async def read_process(call: Call, arguments: ReadProcessArguments) -> ReadProce
 
 
 def _has_more(snapshot: Snapshot, stream: Stream, cursor: int) -> bool:
-    return snapshot.total_of(stream) > cursor or snapshot.stream_ended(stream)
+    return (snapshot.total_of(stream) or 0) > cursor or snapshot.stream_ended(stream)
 
 
 def _read_result(snapshot: Snapshot, stream: Stream, chunk: OutputChunk) -> ReadProcessResult:
@@ -210,9 +210,13 @@ class WriteStdinArguments(ProcessArguments):
 
     data: str | None = Field(default=None, description="Text; end a line with \\n yourself.")
     eof: bool = Field(default=False, description="End the input; on a terminal: Ctrl-D.")
-    offset: Annotated[
-        int, Field(ge=0, description="stdin_accepted before this; a repeat writes nothing twice.")
-    ] | None = None
+    offset: (
+        Annotated[
+            int,
+            Field(ge=0, description="stdin_accepted before this; a repeat writes nothing twice."),
+        ]
+        | None
+    ) = None
     wait_ms: Annotated[
         int, Field(ge=0, le=MAX_WAIT_MS, description="Wait this long for what it prints.")
     ] = 1_000
@@ -278,9 +282,7 @@ async def terminate_process(call: Call, arguments: TerminateProcessArguments) ->
         grace_ms=arguments.grace_ms,
     )
     wait_ms = arguments.grace_ms + int(CLEANUP_SECONDS * 1000)
-    ended_now, ended_by = await wait(
-        call, snapshot.process_id, wait_ms=wait_ms, condition=gone
-    )
+    ended_now, ended_by = await wait(call, snapshot.process_id, wait_ms=wait_ms, condition=gone)
     if ended_by == "deadline" or ended_now.cleanup_failed:
         raise CleanupFailed(
             "It could not be confirmed that all of the process has ended.",
@@ -335,7 +337,7 @@ WRITE_STDIN = Tool(
     name="write_stdin",
     title="Type into a process",
     description=(
-        "Send text to a process that was started with tty: true or stdin: \"\", and get what it "
+        'Send text to a process that was started with tty: true or stdin: "", and get what it '
         "prints until it pauses. Control keys are characters: \\u0003 is Ctrl-C."
     ),
     arguments=WriteStdinArguments,

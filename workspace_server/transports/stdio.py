@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fcntl import F_DUPFD_CLOEXEC, fcntl
 from typing import Any
@@ -87,9 +87,7 @@ async def _receive(
                 return
 
 
-async def _send(
-    from_server: MemoryObjectReceiveStream[SessionMessage], writer: "_Writer"
-) -> None:
+async def _send(from_server: MemoryObjectReceiveStream[SessionMessage], writer: "_Writer") -> None:
     async with from_server:
         async for message in from_server:
             await writer.write(message.message)
@@ -144,10 +142,8 @@ async def _frames(descriptor: int) -> AsyncIterator[bytes | None]:
 
 async def _read(descriptor: int) -> bytes:
     """Return what has arrived; empty at the end of input."""
-    try:
+    with suppress(PermissionError):  # a plain file is always readable, and cannot be waited for
         await anyio.wait_readable(descriptor)
-    except PermissionError:  # a plain file is always readable, and cannot be waited for
-        pass
     try:
         return os.read(descriptor, _READ_BYTES)
     except BlockingIOError:

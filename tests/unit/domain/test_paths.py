@@ -7,7 +7,9 @@ from workspace_server.domain.paths import is_inside_git, parent_of, parse_path
 
 
 @pytest.mark.guarantee("field-78")
-@pytest.mark.parametrize("text", ["", "/etc/passwd", "..", "a/../../b", "a/..", "a\0b", "x" * 5000])
+@pytest.mark.parametrize(
+    "text", ["", "/etc/passwd", "..", "a/../../b", "a/..", "a\0b", "\ud800", "x" * 5000]
+)
 def test_what_is_not_beneath_the_root_is_refused(text: str) -> None:
     with pytest.raises(PathEscape):
         parse_path(text)

@@ -48,13 +48,14 @@ async def test_behind_a_command_others_are_refused_at_once_naming_it() -> None:
 
 
 async def test_a_command_that_gets_the_lease_sends_the_whole_line_away() -> None:
-    leases, refused = Leases(FakeClock()), []
+    leases = Leases(FakeClock())
+    refused: list[str | None] = []
 
     async def patch() -> None:
         try:
             await take(leases, "late")
         except WorkspaceBusy as busy:
-            refused.append(busy.details["holder"])
+            refused.append(busy.process_id)
 
     await take(leases, "first")
     async with anyio.create_task_group() as tasks:
@@ -63,7 +64,7 @@ async def test_a_command_that_gets_the_lease_sends_the_whole_line_away() -> None
         tasks.start_soon(patch)
         await waiting(leases)
         leases.release(ROOT, "first")
-    assert [holder["operation_id"] for holder in refused] == ["op-run"]
+    assert refused == ["proc-op-run"]
     holder = leases.holder_of(ROOT)
     assert holder is not None
     assert holder.operation_id == "op-run"
