@@ -113,6 +113,4 @@ async def _services(
 
 
 def _owner(clock: Clock) -> OwnerInfo:
-    return OwnerInfo(
-        pid=os.getpid(), started_at=rfc3339(clock.now()), command=shlex.join(sys.argv)
-    )
+    return OwnerInfo(pid=os.getpid(), started_at=rfc3339(clock.now()), command=shlex.join(sys.argv))

@@ -169,4 +169,3 @@ def _log(options: argparse.Namespace) -> int:
 def _print(lines: Sequence[str]) -> int:
     print("\n".join(lines), flush=True)
     return DONE
-

@@ -65,7 +65,7 @@ class Gateway:
             _log.info("%s: %s", name, error.code, exc_info=error.__cause__)
             return failure(error)
         except ValidationError as error:
-            _log.error("%s: a result does not fit its schema", name, exc_info=error)  # noqa: TRY400
+            _log.error("%s: a result does not fit its schema", name, exc_info=error)
             return failure(InvalidResult(f"The result of {name} does not fit its schema."))
         except Exception as error:
             return failure(internal(name, error))
