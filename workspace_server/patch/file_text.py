@@ -1,6 +1,7 @@
 """The text of a file as lines that can be compared, and that give back every byte."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workspace_server.domain.errors import NotText
@@ -86,3 +87,10 @@ def split_lines(text: str) -> list[str]:
 def without_terminator(line: str) -> str:
     """Return the line without LF, CRLF, or the CR of a last line that has no LF."""
     return line.removesuffix("\n").removesuffix("\r")
+
+
+def shared_start(first: Sequence[object], second: Sequence[object]) -> int:
+    """Return how many items both begin with."""
+    pairs = enumerate(zip(first, second, strict=False))
+    differing = (at for at, (one, other) in pairs if one != other)
+    return next(differing, min(len(first), len(second)))

@@ -1,10 +1,10 @@
-"""A second reading: hunks written out again with true counts, and parsed by an independent parser."""
+"""A second reading of hunks, by an independent parser, from a copy with true counts."""
 
 from collections.abc import Iterator, Sequence
 from io import StringIO
 
-from unidiff import PatchSet
 from unidiff.errors import UnidiffParseError
+from unidiff.patch import PatchSet
 
 from workspace_server.domain.errors import InvalidPatch
 from workspace_server.patch.model import Hunk, LineKind, PatchLine

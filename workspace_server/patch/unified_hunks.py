@@ -58,7 +58,7 @@ def next_filled(lines: Sequence[str], at: int) -> int:
 
 
 def is_mail_signature(lines: Sequence[str], at: int) -> bool:
-    """Tell whether git's mark of the end of a mail stands there, which looks like a removed line."""
+    """Tell whether git ends a mail there: its mark looks like a removed line."""
     is_mark = lines[at].rstrip("\r") == "-- "
     return is_mark and at + 1 < len(lines) and bool(_VERSION.match(lines[at + 1]))
 

@@ -39,7 +39,7 @@ class Section:
     hunks: list[Hunk] = field(default_factory=list)
 
     def operation(self) -> FileOperation:
-        """Return what the section asks for; raise InvalidPatch if that is unclear or not offered."""
+        """Return what the section asks for; raise InvalidPatch if unclear or not offered."""
         self._refuse_special_files()
         if "rename from" in self.extended and "rename to" in self.extended:
             return self._update(self._extended_name("rename from"), self._path("rename to"))
