@@ -30,7 +30,7 @@ def parse_patch(text: str, format: PatchFormat | None) -> ParsedPatch:
             operations = parse_v4a(document.lines, document.first_line)
             return ParsedPatch(format=PatchFormat.V4A, operations=operations)
         case PatchFormat.UNIFIED:
-            operations = parse_unified(lines)
+            operations = parse_unified(lines, is_cut=not text.endswith("\n"))
             return ParsedPatch(format=PatchFormat.UNIFIED, operations=operations)
 
 

@@ -25,18 +25,32 @@ _BETWEEN_FILES = ("```", "diff ", "Index: ", "Only in ", "-- ")  # never a line 
 _LEAVE_OUT = "Leave other text out, or set it apart by an empty line."
 
 
-def parse_unified(lines: Sequence[str]) -> tuple[FileOperation, ...]:
+def parse_unified(lines: Sequence[str], *, is_cut: bool) -> tuple[FileOperation, ...]:
     """Return one operation per file section; prose around the sections is passed over.
 
-    Raises InvalidPatch naming the line that is wrong, PathEscape for a path outside.
+    `is_cut` says that the end of the last line is missing, and perhaps a CR with it. Raises
+    InvalidPatch naming the line that is wrong, PathEscape for a path outside.
     """
-    return _Parser(_without_carriage_returns(lines)).document()
+    whole = _with_last_carriage_return(lines) if is_cut else lines
+    return _Parser(_without_carriage_returns(whole)).document()
+
+
+def _with_last_carriage_return(lines: Sequence[str]) -> Sequence[str]:
+    """Give the last line the CR that the hunk's other lines have and that went with its LF."""
+    *others, last = lines
+    ended = (
+        line
+        for line, after in zip(reversed(others), reversed(lines), strict=False)
+        if not (line.startswith("\\") or after.startswith("\\"))
+    )
+    is_alike = next(ended, "").endswith("\r") and last.startswith((" ", "+", "-"))
+    return [*others, last + "\r"] if is_alike and not last.endswith("\r") else lines
 
 
 def _without_carriage_returns(lines: Sequence[str]) -> Sequence[str]:
     """Drop the CRs of a patch that as a whole came through in CRLF: they say nothing of files."""
-    ended = [line for line in lines[:-1] if line]
-    if ended and all(line.endswith("\r") for line in ended):
+    filled = [line for line in lines if line and not line.startswith("```")]
+    if filled and all(line.endswith("\r") for line in filled[:-1]):
         return [line.removesuffix("\r") for line in lines]
     return lines
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from workspace_server.domain.errors import InvalidPatch
 from workspace_server.patch.model import Hunk, LineKind, PatchLine
 from workspace_server.patch.syntax import syntax_error
+from workspace_server.patch.unified_names import has_prefixes, header_name
 
 _HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))?")
 _VERSION = re.compile(r"\d+\.\d+")  # what follows the "-- " at the end of a git mail
@@ -125,6 +126,9 @@ def _is_body(lines: Sequence[str], at: int) -> bool:
 
 def _completes(lines: Sequence[str], at: int, old: int, new: int, stated: _Stated) -> bool:
     """Tell whether what looks like a file header is the removed and the added line still due."""
+    names = (header_name(lines[at][4:]), header_name(lines[at + 1][4:]))
+    if has_prefixes(names[0] or "", names[1] or ""):
+        return False  # `a/x` over `b/x` is no coincidence, whatever the counts say
     blanks = next_filled(lines, at + 2) - (at + 2)
     due = (old + 1, new + 1), (old + 1 + blanks, new + 1 + blanks)
     return (stated.old, stated.new) in due
