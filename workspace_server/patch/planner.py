@@ -149,17 +149,22 @@ class _Planner:
     def _existing(self, name: PathName) -> str:
         """Return the one file that the name can mean."""
         found = [path for path in name.candidates if self.tree.holds(path)]
+        is_rivalled = name.rival is not None and self.tree.holds(name.rival)
+        if len(found) > 1 or is_rivalled:
+            raise _unclear(name)
         if not found:
             raise _missing(name.candidates[0], self.tree)
-        spellings = found if name.rival is None else [*found, name.rival]
-        if len(found) > 1 or (name.rival is not None and self.tree.holds(name.rival)):
-            raise InvalidPatch(
-                f"It is not clear which file the patch means: {' or '.join(spellings)}.",
-                recovery="Write the same path in both lines, after a/ and b/; to rename a file, "
-                "add 'rename from' and 'rename to'.",
-                details={"candidates": spellings},
-            )
         return found[0]
+
+
+def _unclear(name: PathName) -> InvalidPatch:
+    spellings = [*name.candidates, *([name.rival] if name.rival else [])]
+    return InvalidPatch(
+        f"It is not clear which file the patch means: {' or '.join(spellings)}.",
+        recovery="Write the same path in both lines, after a/ and b/; to rename a file, add "
+        "'rename from' and 'rename to' lines below 'diff --git'.",
+        details={"candidates": spellings},
+    )
 
 
 def _missing(path: str, tree: Tree) -> FileNotFound:
