@@ -95,7 +95,7 @@ async def _services(
     files, leases = Files(), Leases(clock)
     for settled in await settle_patches(ledger, lambda root: Root.open(Path(root))):
         _log.warning("settled %s after an interruption: %s", settled.operation_id, settled.status)
-    supervisor = SupervisorClient(config.state_folder / "supervisor", clock)
+    supervisor = SupervisorClient(config.state_folder / "supervisor")
     commands = Commands(ledger, leases, supervisor)
     await commands.open(tasks)
     return Services(
@@ -107,7 +107,7 @@ async def _services(
         patches=PatchApplier(ledger, files),
         commands=commands,
         control=Control(supervisor),
-        outputs=Outputs(supervisor.spool_directory),
+        outputs=Outputs(supervisor.spool_folder),
         in_flight=InFlight(tasks),
     )
 

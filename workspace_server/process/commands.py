@@ -17,18 +17,18 @@ from workspace_server.process.mirror import STATUS, Mirror, spawn_failed
 from workspace_server.process.snapshot import Snapshot, from_ledger, from_supervisor
 from workspace_server.process.supervisor_client import (
     DispatchRefused,
-    DispatchRequest,
     DispatchUnknown,
     SupervisorClient,
-    SupervisorLost,
-    SupervisorProcess,
 )
+from workspace_server.process.supervisor_messages import DispatchRequest, SupervisorProcess
+from workspace_server.process.supervisor_wire import SupervisorLost
 from workspace_server.workspace.lease import HolderKind, Leases
 
 Condition: TypeAlias = Callable[[Snapshot], bool]
 
 _log = logging.getLogger(__name__)
 
+RETRY_SECONDS = 0.2  # between questions to a supervisor that was lost
 _OPEN = (ProcessState.PENDING, ProcessState.RUNNING)
 
 
@@ -117,6 +117,7 @@ class Commands:
             try:
                 view = await self._supervisor.wait_changed(process_id, snapshot.seq)
             except SupervisorLost:
+                await anyio.sleep(RETRY_SECONDS)
                 snapshot = await self.snapshot(process_id)
             else:
                 snapshot = from_supervisor(view)

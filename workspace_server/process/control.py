@@ -14,11 +14,8 @@ from workspace_server.domain.errors import (
     WorkspaceServerError,
 )
 from workspace_server.process.snapshot import Snapshot, from_supervisor
-from workspace_server.process.supervisor_client import (
-    SupervisorClient,
-    SupervisorLost,
-    SupervisorRefused,
-)
+from workspace_server.process.supervisor_client import SupervisorClient
+from workspace_server.process.supervisor_wire import SupervisorLost, SupervisorRefused
 
 
 class Control:

@@ -10,7 +10,7 @@ from workspace_server.domain.json_value import JsonObject
 from workspace_server.domain.operation import Operation, OperationStatus, may_move
 from workspace_server.domain.process import ProcessEnd, ProcessState
 from workspace_server.ledger.ledger import Ledger
-from workspace_server.process.supervisor_client import SupervisorProcess
+from workspace_server.process.supervisor_messages import SupervisorProcess
 
 _log = logging.getLogger(__name__)
 

@@ -28,8 +28,8 @@ class OutputChunk:
 class Outputs:
     """Reads the spools of processes, in threads of its own."""
 
-    def __init__(self, directory_of: Callable[[str], Path]) -> None:
-        self._directory_of = directory_of
+    def __init__(self, folder_of: Callable[[str], Path]) -> None:
+        self._folder_of = folder_of
         self._limiter = anyio.CapacityLimiter(THREADS)
 
     async def read(
@@ -59,7 +59,7 @@ class Outputs:
     async def _in_thread(
         self, work: Callable[[SpoolReader], OutputChunk], process_id: str
     ) -> OutputChunk:
-        reader = SpoolReader(self._directory_of(process_id))
+        reader = SpoolReader(self._folder_of(process_id))
         return await anyio.to_thread.run_sync(
             work, reader, limiter=self._limiter, abandon_on_cancel=True
         )

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sandbox import Stream
-from workspace_server.domain.process import ProcessEnd, ProcessState
+from workspace_server.domain.process import Process, ProcessEnd, ProcessState
+from workspace_server.process.supervisor_messages import SupervisorProcess
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,7 @@ class Snapshot:
     descendants: int | None = None  # living
     descendants_ended: int | None = None
     cleanup_failed: bool = False
+    ending: bool = False  # it is being ended, with all it started
     stdin_open: bool = False
     stdin_accepted: int = 0
     seq: int = 0  # rises with every change of its supervisor
@@ -43,3 +45,42 @@ class Snapshot:
         if self.ended_streams is not None:
             return stream in self.ended_streams
         return self.state not in (ProcessState.PENDING, ProcessState.RUNNING)
+
+
+def from_supervisor(view: SupervisorProcess) -> Snapshot:
+    """Return the snapshot that a supervisor's view is."""
+    return Snapshot(
+        process_id=view.process_id,
+        operation_id=view.operation_id,
+        root=view.group,
+        state=view.state,
+        argv=view.argv,
+        tty=view.tty,
+        end=view.end,
+        elapsed_ms=view.elapsed_ms,
+        idle_ms=view.idle_ms,
+        totals=view.totals,
+        ended_streams=view.ended_streams,
+        descendants=view.descendants,
+        descendants_ended=view.descendants_ended,
+        cleanup_failed=view.cleanup_failed,
+        ending=view.ending,
+        stdin_open=view.stdin_open,
+        stdin_accepted=view.stdin_accepted,
+        seq=view.seq,
+    )
+
+
+def from_ledger(process: Process) -> Snapshot:
+    """Return what the ledger keeps of a process whose supervisor has nothing more to say."""
+    ended = process.end.ended_at if process.end else None
+    return Snapshot(
+        process_id=process.process_id,
+        operation_id=process.operation_id,
+        root=process.root,
+        state=process.state,
+        argv=process.argv,
+        tty=process.tty,
+        end=process.end,
+        elapsed_ms=int((ended - process.created_at).total_seconds() * 1000) if ended else None,
+    )

@@ -18,7 +18,7 @@ from workspace_server.domain.paths import parse_path
 from workspace_server.ledger.processes import NewProcess
 from workspace_server.process.commands import Commands
 from workspace_server.process.environment import command_environment
-from workspace_server.process.supervisor_client import DispatchRequest, Stdin, Terminal
+from workspace_server.process.supervisor_messages import DispatchRequest, Stdin, Terminal
 from workspace_server.tools.process_view import ProcessView, unknown_dispatch, view_text
 from workspace_server.tools.tool import (
     MAX_WAIT_MS,

@@ -23,7 +23,8 @@ def ended(snapshot: Snapshot) -> bool:
 
 def gone(snapshot: Snapshot) -> bool:
     """Whether neither it nor anything it started lives, or that could not be brought about."""
-    return ended(snapshot) and (not snapshot.descendants or snapshot.cleanup_failed)
+    is_over = ended(snapshot) and not snapshot.ending
+    return is_over and (not snapshot.descendants or snapshot.cleanup_failed)
 
 
 def printed_beyond(cursor: int) -> Condition:

@@ -1,0 +1,3 @@
+"""Where the supervisor of a folder listens."""
+
+SOCKET_NAME = "socket"

@@ -1,0 +1,103 @@
+"""Starting a program: its own session, no inherited descriptors, pipes or a terminal."""
+
+import errno
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sandbox.errors import SpawnFailed
+from sandbox.supervisor.family import MARK, Identity, identity_of
+from sandbox.supervisor.order import Order
+from sandbox.supervisor.spool import Stream
+
+
+@dataclass(frozen=True, kw_only=True)
+class Child:
+    """A program that was started, with our ends of its streams. All are non-blocking."""
+
+    identity: Identity
+    pidfd: int
+    outputs: Mapping[Stream, int]
+    stdin: int | None  # also the terminal, if it has one
+
+
+def spawn(order: Order) -> Child:
+    """Start the program; raise SpawnFailed when it is certain that nothing runs."""
+    environment = {**order.env, MARK: order.process_id}
+    try:
+        if order.tty is not None:
+            # Only terminals need it, and it costs start-up time.
+            from sandbox.supervisor.terminal import spawn_on_terminal
+
+            pid, terminal = spawn_on_terminal(order, program_of(order), environment)
+            return _child(pid, {Stream.STDOUT: terminal}, terminal)
+        return _spawn_on_pipes(order, environment)
+    except OSError as error:
+        raise SpawnFailed(error.errno, _reason(error, order)) from error
+    except ValueError as error:  # a NUL in an argument, say
+        raise SpawnFailed(None, str(error)) from error
+
+
+def program_of(order: Order) -> str:
+    """Return the program's path, found as its own shell would find it; raise FileNotFoundError."""
+    program = order.argv[0]
+    if "/" in program:
+        return os.path.join(order.cwd, program)
+    found = shutil.which(program, path=order.env.get("PATH", os.defpath))
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, "not found", program)
+    return os.path.join(order.cwd, found)
+
+
+def _spawn_on_pipes(order: Order, environment: Mapping[str, str]) -> Child:
+    started = subprocess.Popen(
+        order.argv,
+        executable=program_of(order),
+        cwd=order.cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL if order.stdin is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        bufsize=0,
+    )
+    assert started.stdout is not None
+    assert started.stderr is not None
+    outputs = {
+        Stream.STDOUT: os.dup(started.stdout.fileno()),
+        Stream.STDERR: os.dup(started.stderr.fileno()),
+    }
+    stdin = None if started.stdin is None else os.dup(started.stdin.fileno())
+    for stream in (started.stdin, started.stdout, started.stderr):
+        if stream is not None:
+            stream.close()
+    # It is reaped through its pidfd; Popen must neither wait for it nor complain.
+    started.returncode = 0
+    return _child(started.pid, outputs, stdin)
+
+
+def _child(pid: int, outputs: Mapping[Stream, int], stdin: int | None) -> Child:
+    for descriptor in {*outputs.values(), *([] if stdin is None else [stdin])}:
+        os.set_blocking(descriptor, False)
+    identity = identity_of(pid)
+    assert identity is not None  # it is not reaped yet
+    return Child(identity=identity, pidfd=os.pidfd_open(pid), outputs=outputs, stdin=stdin)
+
+
+def _reason(error: OSError, order: Order) -> str:
+    """Say what was not found or not allowed, in words that name no more than was asked for."""
+    if error.filename == order.cwd or not os.path.isdir(order.cwd):
+        return "its working folder is not there"
+    match error.errno:
+        case errno.ENOENT:
+            return f"{order.argv[0]}: not found (PATH is {order.env.get('PATH', os.defpath)})"
+        case errno.EACCES:
+            return f"{order.argv[0]}: not an executable file"
+        case errno.ENOEXEC:
+            return f"{order.argv[0]}: of no executable format; it may lack its #! line"
+        case errno.E2BIG:
+            return "arguments and environment together are too long"
+        case _:
+            return os.strerror(error.errno or 0).lower()

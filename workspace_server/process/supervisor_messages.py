@@ -1,0 +1,131 @@
+"""What goes over the supervisor's socket, as values."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from sandbox import Stream
+from workspace_server.domain.process import ProcessEnd, ProcessState, Termination
+
+Message: TypeAlias = Mapping[str, Any]  # JSON of the supervisor, whose program is our own
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stdin:
+    """What a command reads."""
+
+    data: bytes
+    keep_open: bool  # False: end of input follows the data
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terminal:
+    """The size of a terminal, in characters."""
+
+    rows: int
+    cols: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DispatchRequest:
+    """A command to be run, with the ids that were recorded for it."""
+
+    operation_id: str
+    process_id: str
+    group: str  # the root of its workspace
+    argv: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str]  # the whole environment
+    stdin: Stdin | None  # None: the null device
+    tty: Terminal | None
+    timeout_ms: int | None
+    orphan_grace_ms: int | None  # how long it may run with no server there; None: to its end
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupervisorProcess:
+    """A process as its supervisor sees it."""
+
+    process_id: str
+    operation_id: str
+    group: str
+    argv: tuple[str, ...]
+    tty: bool
+    state: ProcessState
+    start_failure: str  # why nothing was started; empty otherwise
+    end: ProcessEnd | None
+    elapsed_ms: int | None
+    idle_ms: int | None
+    totals: Mapping[Stream, int]
+    ended_streams: frozenset[Stream]
+    descendants: int
+    descendants_ended: int
+    cleanup_failed: bool
+    ending: bool
+    stdin_open: bool
+    stdin_accepted: int
+    seq: int
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing of it is left to follow: program, streams and descendants have ended."""
+        is_over = self.state is not ProcessState.RUNNING and not self.ending
+        return is_over and Stream.MERGED in self.ended_streams and not self.descendants
+
+
+def dispatch_parameters(request: DispatchRequest) -> Message:
+    """Return the parameters of a dispatch."""
+    return {**asdict(request), "stdin": _stdin(request.stdin)}
+
+
+def write_parameters(process_id: str, *, data: bytes, eof: bool, offset: int | None) -> Message:
+    """Return the parameters of a write."""
+    return {"process_id": process_id, "data": _text(data), "eof": eof, "offset": offset}
+
+
+def process_from(view: Message) -> SupervisorProcess:
+    """Return the process that a view tells of."""
+    ended = {stream for stream in (Stream.STDOUT, Stream.STDERR) if view["eof"][stream]}
+    return SupervisorProcess(
+        process_id=view["process_id"],
+        operation_id=view["operation_id"],
+        group=view["group"],
+        argv=tuple(view["argv"]),
+        tty=view["tty"],
+        state=ProcessState(view["state"]),
+        start_failure=view["error"]["message"] if view["error"] else "",
+        end=_end(view),
+        elapsed_ms=view["elapsed_ms"],
+        idle_ms=view["idle_ms"],
+        totals={Stream(name): total for name, total in view["output"].items()},
+        ended_streams=frozenset(ended | ({Stream.MERGED} if len(ended) == 2 else set())),
+        descendants=view["descendants"],
+        descendants_ended=view["descendants_ended"],
+        cleanup_failed=view["cleanup_failed"],
+        ending=view["ending"],
+        stdin_open=view["stdin"] == "open",
+        stdin_accepted=view["stdin_accepted"],
+        seq=view["seq"],
+    )
+
+
+def _end(view: Message) -> ProcessEnd | None:
+    if view["termination"] is None:
+        return None
+    return ProcessEnd(
+        termination=Termination(view["termination"]),
+        exit_code=view["exit_code"],
+        signal=view["signal"],
+        reason=view["reason"],
+        ended_at=datetime.fromisoformat(view["ended_at"]),
+    )
+
+
+def _stdin(stdin: Stdin | None) -> Message | None:
+    return None if stdin is None else {"data": _text(stdin.data), "keep_open": stdin.keep_open}
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
