@@ -21,21 +21,15 @@ class Place:
     root: Path
     state: Path
 
+    def argv(self, *options: str) -> list[str]:
+        """Return the command line of its server."""
+        serve = ["serve", str(self.root), "--state-dir", str(self.state)]
+        return [sys.executable, "-m", "workspace_server", *serve, *options]
+
     def command(self, *options: str) -> StdioServerParameters:
-        """Return how its server is started."""
-        return StdioServerParameters(
-            command=sys.executable,
-            args=[
-                "-m",
-                "workspace_server",
-                "serve",
-                str(self.root),
-                "--state-dir",
-                str(self.state),
-                *options,
-            ],
-            env=dict(os.environ),
-        )
+        """Return how a client starts its server."""
+        program, *arguments = self.argv(*options)
+        return StdioServerParameters(command=program, args=arguments, env=dict(os.environ))
 
 
 class Agent:
