@@ -95,6 +95,10 @@ def test_an_anchor_may_be_the_first_line_of_its_block_if_nothing_else_fits() -> 
     assert _starts("f g x", _hunk(" g", "-x", anchors=("g",))) == [1]
 
 
+def test_a_block_after_its_anchor_comes_before_one_that_begins_with_it() -> None:
+    assert _starts("g x a g x", _hunk(" g", "-x", anchors=("g",))) == [3]
+
+
 def test_an_anchor_that_leaves_two_places_does_not_settle_them() -> None:
     (misfit,) = _misfits(list("fxgx"), _hunk("-x", anchors=("f",)))
     assert misfit.misfit is Misfit.SEVERAL_PLACES

@@ -151,3 +151,9 @@ def test_a_quoted_mark_is_a_slip_where_the_file_has_none() -> None:
 def test_a_quoted_mark_is_meant_where_the_file_has_one() -> None:
     text = v4a("*** Update File: f", "-\ufeffa", "+b")
     assert patched(text, {"f": b"\xef\xbb\xbfa\n"}) == {"f": b"b\n"}
+
+
+def test_a_mark_that_begins_a_later_line_is_quoted_as_text() -> None:
+    text = v4a("*** Update File: f", "@@", "-a", "+A", "@@", " \ufeffb", "-c")
+    before, after = "a\nx\n\ufeffb\nc\n", "A\nx\n\ufeffb\n"
+    assert patched(text, {"f": before.encode()}) == {"f": after.encode()}

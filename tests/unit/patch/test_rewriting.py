@@ -68,6 +68,12 @@ def test_a_file_without_final_newline_stays_without() -> None:
 def test_a_lone_carriage_return_at_the_end_is_text() -> None:
     assert _rewritten(b"a\nb\r", "-a", "+A") == b"A\nb\r"
     assert _rewritten(b"a\nb\r", "+c", "*** End of File") == b"a\nb\r\nc"
+    assert _rewritten(b"a\r\nb\r", "+c", "*** End of File") == b"a\r\nb\r\nc"
+
+
+def test_a_line_inserted_by_number_ends_like_its_neighbours() -> None:
+    diff = _NAMES + "@@ -1,0 +2 @@\n+x\n"
+    assert patched(diff, {"f": b"a\r\nb\r\n"})["f"] == b"a\r\nx\r\nb\r\n"
 
 
 def test_ranges_are_the_added_lines_of_the_new_file() -> None:
