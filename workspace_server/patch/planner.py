@@ -107,10 +107,11 @@ class _Planner:
 
     def _creates(self, operation: UpdateFile) -> bool:
         """Tell whether this is a new file whose header forgot to say /dev/null."""
-        hunks = operation.hunks
+        name, hunks = operation.name, operation.hunks
         is_whole = len(hunks) == 1 and hunks[0].is_stated_insertion and not hunks[0].stated_start
-        exists = any(self.tree.holds(path) for path in operation.name.candidates)
-        return is_whole and not hunks[0].old and not exists
+        exists = any(self.tree.holds(path) for path in name.candidates)
+        is_one_name = name.rival is None and operation.move_to is None
+        return is_whole and not hunks[0].old and is_one_name and not exists
 
     def _update(self, operation: UpdateFile) -> None:
         path = self._existing(operation.name)

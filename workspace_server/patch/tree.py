@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from workspace_server.domain.errors import InvalidPatch
+from workspace_server.domain.paths import parent_of
 from workspace_server.patch.file_text import shared_start
 from workspace_server.patch.model import (
     ChangeKind,
@@ -103,8 +104,22 @@ class Tree:
                 "The patch as a whole changes nothing.",
                 recovery="Nothing need be done if the files are as they should be.",
             )
+        self._check_folders()
         reports = (self._report(change) for change in changes)
         return Plan(changes=changes, files=tuple(report for report in reports if report))
+
+    def _check_folders(self) -> None:
+        """Refuse a tree in which one path is a file and a folder."""
+        for path in self._now:
+            folder = parent_of(path)
+            while folder != ".":
+                if folder in self._now:
+                    raise InvalidPatch(
+                        f"{folder} would be a file, and a folder for {path}.",
+                        recovery="Delete or move the file in the same patch, or use another path.",
+                        details={"path": folder},
+                    )
+                folder = parent_of(folder)
 
     def _report(self, change: PathChange) -> FileReport | None:
         file = self._now.get(change.path)

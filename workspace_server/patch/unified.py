@@ -22,6 +22,7 @@ _EXTENDED = re.compile(
 )
 _BINARY = ("GIT binary patch", "Binary files ")
 _BETWEEN_FILES = ("```", "diff ", "Index: ", "Only in ", "-- ")  # never a line of a hunk
+_BULLET_OR_RULE = re.compile(r"[-+] \S|-+\s*$")  # prose may begin a line with these
 _LEAVE_OUT = "Leave other text out, or set it apart by an empty line."
 
 
@@ -136,13 +137,18 @@ class _Parser:
             raise self._error("lines of text", "Leave binary files out; handle them by a command.")
         if self._starts_with("--- ") and self._starts_with("+++ ", after=1):
             raise self._error("a hunk under the file names", "Give each file at least one hunk.")
-        if is_apart or is_mail_signature(self._lines, self._at):
-            return
-        first = self._lines[start]
-        follows_directly = start == self._at and self._lines[start - 1] not in ("", "\r")
-        if follows_directly and not first.startswith(_BETWEEN_FILES):
-            raise self._error("' ', '-', '+' or '@@' at the start of the line", _LEAVE_OUT)
-        if line.startswith((" ", "+", "-")):
+        if start > 0 and not is_mail_signature(self._lines, self._at):
+            self._check_text_after_hunk(start, is_apart=is_apart)
+
+    def _check_text_after_hunk(self, start: int, *, is_apart: bool) -> None:
+        line = self._lines[self._at]
+        is_first = start == self._at and self._lines[start - 1] not in ("", "\r")
+        follows_directly = is_first and not line.startswith(_BETWEEN_FILES)
+        if is_apart:
+            looks_like_a_hunk = line.startswith(("+", "-")) and not _BULLET_OR_RULE.match(line)
+        else:
+            looks_like_a_hunk = line.startswith((" ", "+", "-")) or follows_directly
+        if looks_like_a_hunk:
             self._at = start
             raise self._error("' ', '-', '+' or '@@' at the start of the line", _LEAVE_OUT)
 

@@ -157,3 +157,16 @@ def test_a_mark_that_begins_a_later_line_is_quoted_as_text() -> None:
     text = v4a("*** Update File: f", "@@", "-a", "+A", "@@", " \ufeffb", "-c")
     before, after = "a\nx\n\ufeffb\nc\n", "A\nx\n\ufeffb\n"
     assert patched(text, {"f": before.encode()}) == {"f": after.encode()}
+
+
+def test_no_path_becomes_file_and_folder_at_once() -> None:
+    with pytest.raises(InvalidPatch, match="folder"):
+        planned(v4a("*** Add File: a", "+x", "*** Add File: a/b/c", "+y"), {})
+    text = v4a("*** Delete File: a", "*** Add File: a/b", "+y")
+    assert patched(text, {"a": b"x\n"}) == {"a/b": b"y\n"}
+
+
+def test_a_rename_of_what_is_not_there_creates_nothing() -> None:
+    diff = "diff --git a/f b/g\nrename from f\nrename to g\n@@ -0,0 +1 @@\n+x\n"
+    with pytest.raises(FileNotFound):
+        planned(diff, {})

@@ -71,6 +71,7 @@ def test_without_counts_such_prose_is_refused() -> None:
         ("diff --git a/f b/f", "new mode 040000"),
         (*_NAMES, "@@ -1 +1 @@", "\\ No newline at end of file", "+b"),
         (*_NAMES, "@@ -1 +1,3 @@", "-a", "+b", "\\ No newline at end of file", "+c"),
+        (*_NAMES, "@@ -1 +1 @@", "-a", "+b", "", "lost", "-c", "+d"),
         (*_NAMES, "@@", "-a", "+b", "text that follows directly"),
         (*_NAMES, "@@ -1 +1 @@", "-a", "+b", "", "text", "@@ -3 +3 @@", "-c", "+d"),
         (*_NAMES, "@@ -1 +1 @@", "-a", "+b", "Binary files x and y differ"),
