@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from bench.client import Reply
 from bench.ground import LAST_LINE, OUTPUT_SCRIPT, READ_BYTES, READ_PATH, Edit, Ground
+from tests.support.supervisors import stop_supervisor
 from workspace_server.domain.json_value import JsonObject
 
 
@@ -61,7 +62,7 @@ class Profile:
     label: str
     command: Callable[[Ground], Sequence[str]]
     operations: Mapping[Measure, Operation]
-    stop_command: Callable[[Ground], Sequence[str]] | None = None  # ends what outlives the server
+    clear: Callable[[Ground], None] | None = None  # ends what outlives the server
 
 
 def v4a_patch(edit: Edit) -> str:
@@ -91,6 +92,7 @@ OURS = Profile(
         *(sys.executable, "-m", "workspace_server", "serve", str(ground.root)),
         *("--in-process", "--state-dir", str(ground.state)),
     ],
+    clear=lambda ground: stop_supervisor(ground.state),
     operations={
         Measure.READ: Operation(
             call=lambda edit: ToolCall(tool="read", arguments={"path": READ_PATH}),

@@ -67,7 +67,7 @@ class ServerSubject:
             self.memory["after the run"] = self._memory()
         finally:
             self._client.close()
-            self._stop()
+            self._clear()
 
     def sample(self, measure: Measure) -> int:
         match measure:
@@ -83,9 +83,9 @@ class ServerSubject:
     def _start(self) -> PipeClient:
         return PipeClient(self._profile.command(self._ground), log=self._ground.log)
 
-    def _stop(self) -> None:
-        if self._profile.stop_command is not None:
-            subprocess.run(self._profile.stop_command(self._ground), check=True)
+    def _clear(self) -> None:
+        if self._profile.clear is not None:
+            self._profile.clear(self._ground)
 
     def _memory(self) -> Memory:
         assert self._client is not None

@@ -46,7 +46,7 @@ def play(narrator: Narrator, folder: Path) -> None:
         narrator.chapter("What the operator sees")
         show_records(narrator, server)
     finally:
-        server.operator("stop")
+        server.stop()
     expect(list(server.leftovers()), [], "the processes left behind")
 
 
@@ -78,7 +78,7 @@ async def chapters(stage: Stage) -> None:
 
 def show_records(narrator: Narrator, server: Server) -> None:
     """Print what the operator's commands say."""
-    for words in (["status"], ["log"]):
+    for words in (["status"], ["log"], ["audit", "verify"]):
         narrator.quote(server.operator(*words), lines=12)
     narrator.tell("that is the record of it all")
 

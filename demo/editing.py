@@ -49,7 +49,7 @@ async def see_it_fail(stage: Stage, agent: Agent) -> None:
         "exec_command", command=pytest("-q", TEST), env=ENVIRONMENT, wait_ms=WAIT_MS
     )
     expect(run.field("exit_code"), 1, "the exit code of the failing test")
-    expect_in("1.5 KiB", run.field("output"), "the output of the failing test")
+    expect_in("10.0 KiB", run.field("output"), "the output of the failing test")
     stage.narrator.tell("ran its test: exit code 1, there is a mistake in the new function")
 
 

@@ -26,7 +26,9 @@ async def lose_reply(stage: Stage) -> None:
         await to_thread.run_sync(stage.project.wait_text, NOTES, NOTE_LINE)
         stage.server.kill()
         tasks.cancel_scope.cancel()
-    stage.narrator.tell("sent a patch with a key; kill -9 as it reached the disk: no reply")
+    stage.narrator.tell(
+        "sent a patch with a key; kill -9 as it reached the disk: the agent has no reply"
+    )
 
 
 async def patch_without_answer(agent: Agent) -> None:

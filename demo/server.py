@@ -4,12 +4,17 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from mcp import StdioServerParameters
 
+from tests.support.supervisors import stop_supervisor
+
 PROC = Path("/proc")
+LEAVE_SECONDS = 5.0
+LOOK_SECONDS = 0.01
 # Leaves its process id behind, then becomes the server: the client's library keeps it to itself.
 START = 'echo $$ > "$0"; exec "$@"'
 
@@ -42,8 +47,18 @@ class Server:
         command = [*PROGRAM, *words, "--state-dir", str(self._state)]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
+    def stop(self) -> None:
+        """End the supervisor, which outlives every server, and what still runs under it."""
+        stop_supervisor(self._state)
+
     def leftovers(self) -> Sequence[int]:
-        """Return the processes whose command lines still name our folder."""
+        """Return the processes that still name our folder, once they had time to leave."""
+        deadline = time.monotonic() + LEAVE_SECONDS
+        while (remaining := self._processes()) and time.monotonic() < deadline:
+            time.sleep(LOOK_SECONDS)
+        return remaining
+
+    def _processes(self) -> Sequence[int]:
         mark = os.fsencode(self._folder)
         return [pid for pid in map(int, filter(str.isdigit, os.listdir(PROC))) if named(pid, mark)]
 
