@@ -60,12 +60,12 @@ class Commands:
     async def start(self, operation: Operation, request: DispatchRequest) -> None:
         """Hand a recorded command to the supervisor.
 
-        When the reply is lost the operation becomes `unknown`; `settle` finds out later. Raises
-        ProcessSpawnFailed when it is confirmed that nothing runs.
+        When the reply is lost the operation becomes `unknown`; `settle` finds out later. When it is
+        confirmed that nothing runs, the row says so and why.
         """
         self._may_run[operation.operation_id] = operation.root
         try:
-            self._heard(await self._supervisor.dispatch(request))
+            view = await self._supervisor.dispatch(request)
         except DispatchUnknown:
             self._lost_replies.add(operation.operation_id)
             await self._ledger.operations.move(
@@ -73,9 +73,9 @@ class Commands:
             )
         except DispatchRefused as refused:
             await self._record_not_started(operation, request.process_id, refused.reason)
-            raise spawn_failed(
-                operation.operation_id, request.process_id, refused.reason
-            ) from refused
+        else:
+            if view.state is ProcessState.NOT_STARTED:
+                await self._mirror.flush()
 
     def may_run(self, operation_id: str) -> bool:
         """Whether the operation's process may be running, so that it holds its lease."""
@@ -179,7 +179,7 @@ class Commands:
     async def _record_not_started(
         self, operation: Operation, process_id: str, reason: str
     ) -> Operation:
-        """Record that nothing runs and nothing will."""
+        """Record that nothing was tried and nothing will be; so the key is free again."""
         failure = spawn_failed(operation.operation_id, process_id, reason)
         self._release(operation.operation_id)
         await self._ledger.processes.mirror(process_id, ProcessState.NOT_STARTED)
@@ -188,4 +188,5 @@ class Commands:
             operation.status,
             OperationStatus.NOT_STARTED,
             outcome=failure_object(failure),
+            free_key=True,
         )

@@ -1,6 +1,7 @@
 """The ledger's mirror of the supervisor's word: written in the background, change by change."""
 
 import logging
+from contextlib import suppress
 
 import anyio
 
@@ -9,6 +10,7 @@ from workspace_server.domain.failure import failure_object
 from workspace_server.domain.json_value import JsonObject
 from workspace_server.domain.operation import Operation, OperationStatus, may_move
 from workspace_server.domain.process import ProcessEnd, ProcessState
+from workspace_server.ledger.errors import MovedMeanwhile
 from workspace_server.ledger.ledger import Ledger
 from workspace_server.process.supervisor_messages import SupervisorProcess
 
@@ -65,9 +67,13 @@ class Mirror:
         await self._ledger.processes.mirror(view.process_id, view.state, view.end)
         status = STATUS[view.state]
         if may_move(operation.kind, operation.status, status):
-            await self._ledger.operations.move(
-                operation.operation_id, operation.status, status, outcome=_outcome(operation, view)
-            )
+            with suppress(MovedMeanwhile):  # to where the next change finds it
+                await self._ledger.operations.move(
+                    operation.operation_id,
+                    operation.status,
+                    status,
+                    outcome=_outcome(operation, view),
+                )
         if view.state is ProcessState.RUNNING:
             self._states[view.process_id] = view.state
         else:

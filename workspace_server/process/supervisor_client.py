@@ -34,7 +34,7 @@ class DispatchUnknown(Exception):
 
 
 class DispatchRefused(Exception):
-    """It is confirmed that the dispatch started nothing."""
+    """It is confirmed that the dispatch was not taken: nothing was tried."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -88,7 +88,8 @@ class SupervisorClient:
     async def dispatch(self, request: DispatchRequest) -> SupervisorProcess:
         """Have a command started, by a supervisor that is started for it if none is there.
 
-        Asking twice starts it once. Raises DispatchRefused or DispatchUnknown.
+        Asking twice starts it once. The process may be one that could not be started. Raises
+        DispatchRefused or DispatchUnknown.
         """
         try:
             wire = await self._connection()
@@ -100,10 +101,7 @@ class SupervisorClient:
             raise DispatchRefused(refused.message) from refused
         except SupervisorLost as lost:
             raise DispatchUnknown(request.operation_id) from lost
-        process = self._heard(reply["process"])
-        if process.state is ProcessState.NOT_STARTED:
-            raise DispatchRefused(process.start_failure)
-        return process
+        return self._heard(reply["process"])
 
     async def lookup(self, operation_id: str, *, fence: bool) -> SupervisorProcess | None:
         """Return the process of an operation, if the supervisor ever heard of it.
