@@ -1,4 +1,4 @@
-"""A transport failure: what it says about the call that met it, and what an agent loop does next."""
+"""A transport failure: what it says about the call that met it, and what a loop does next."""
 
 from enum import StrEnum
 
