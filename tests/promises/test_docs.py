@@ -192,7 +192,8 @@ def _keys(schema: Mapping[str, Any]) -> Iterator[str]:
 def _code(document: Path) -> str:
     """Return the lines of a document that are set as code: indented or fenced."""
     text = _read(document)
-    fenced = "".join(re.findall(r"```(?:sh|console)?\n(.*?)```", text, re.DOTALL))
+    fences = re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    fenced = "".join(code for language, code in fences if language in ("", "sh", "console"))
     indented = "".join(re.findall(r"^ {4}.*\n", text, re.MULTILINE))
     return fenced + indented
 
