@@ -196,6 +196,9 @@ class SupervisorClient:
 
     def _heard(self, view: Mapping[str, Any]) -> SupervisorProcess:
         process = process_from(view)
+        known = self.latest(process.process_id)
+        if known is not None and known.seq > process.seq:
+            return known  # a reply that is read after the change that followed it
         if process.is_settled:
             self._latest.pop(process.process_id, None)
             self._ended[process.process_id] = process
