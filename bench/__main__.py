@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ RESULTS = Path(__file__).parent / "results"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; return the exit code."""
     options = parsed(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave no server behind
     profiles = [profile for profile in PROFILES if profile.label in options.subject]
     rounds = Rounds(calls=options.rounds, starts=options.startups)
     with tempfile.TemporaryDirectory(prefix="bench-", dir=options.on) as folder:

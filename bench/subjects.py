@@ -14,7 +14,7 @@ from bench.ground import EDIT_PATH, LAST_LINE, OUTPUT_SCRIPT, Ground, edit_of, e
 from bench.memory import Memory, memory_of
 from bench.profiles import Measure, Operation, Profile, ToolCall
 
-MAX_FOLLOW_UPS = 50
+SAMPLE_SECONDS = 40.0  # beyond this it has failed, however the server words it
 
 
 class WrongResult(Exception):
@@ -118,9 +118,10 @@ class ServerSubject:
         call = operation.call(edit_of(self._edits + 1))
         started_ns = time.perf_counter_ns()
         reply = self._call(call)
-        for _ in range(MAX_FOLLOW_UPS):
-            if operation.finished(reply) or operation.follow_up is None:
-                break
+        deadline = time.monotonic() + SAMPLE_SECONDS
+        while operation.follow_up is not None and not operation.finished(reply):
+            if time.monotonic() > deadline:
+                raise WrongResult(f"{call.tool}: not finished in {SAMPLE_SECONDS:.0f} s")
             reply = self._call(operation.follow_up(reply))
         if reply.result.get("isError") or not operation.succeeded(reply):
             raise WrongResult(f"{call.tool}: {reply.text[:400]}")

@@ -1,5 +1,6 @@
 """`python -m demo`: tell the story; exit with 1 at the first thing that is not as promised."""
 
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from demo.stage import Stage
 
 def main() -> int:
     """Play all chapters and clear everything away; return the exit code."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave no server behind
     narrator = Narrator()
     deviations: Sequence[BaseException] = ()
     try:
