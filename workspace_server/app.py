@@ -96,7 +96,8 @@ async def _services(
     for settled in await settle_patches(ledger, lambda root: Root.open(Path(root))):
         _log.warning("settled %s after an interruption: %s", settled.operation_id, settled.status)
     supervisor = SupervisorClient(config.state_folder / "supervisor")
-    commands = Commands(ledger, leases, supervisor)
+    in_flight = InFlight(tasks)
+    commands = Commands(ledger, leases, supervisor, is_under_way=in_flight.is_under_way)
     await commands.open(tasks)
     return Services(
         clock=clock,
@@ -108,7 +109,7 @@ async def _services(
         commands=commands,
         control=Control(supervisor),
         outputs=Outputs(supervisor.spool_folder),
-        in_flight=InFlight(tasks),
+        in_flight=in_flight,
     )
 
 

@@ -93,11 +93,19 @@ class Gateway:
     async def _mutate(
         self, call: Call, tool: AnyTool, arguments: MutationArguments
     ) -> MutationResult:
+        assert tool.mutation is not None
         new = self._new_operation(call, tool, arguments)
         earlier = await self._bound_to_key(new)
         if earlier is not None:
             return await self._replay(call, tool, arguments, new, earlier)
-        prepared = await self._prepare(call, tool, arguments, new)
+        try:
+            prepared = await tool.mutation.prepare(call, arguments, new.operation_id)
+        except WorkspaceServerError as error:
+            earlier = await self._bound_to_key(new)
+            if earlier is not None:  # a twin was faster, and changed what this one looked at
+                return await self._replay(call, tool, arguments, new, earlier)
+            await self._record_refusal(new, error)
+            raise
         if prepared.process is not None:
             new = replace(new, process_id=prepared.process.process_id)
         try:
@@ -148,19 +156,13 @@ class Gateway:
             raise
         return result.model_copy(update={"replayed": True})
 
-    async def _prepare(
-        self, call: Call, tool: AnyTool, arguments: MutationArguments, new: NewOperation
-    ) -> Prepared:
-        assert tool.mutation is not None
-        try:
-            prepared: Prepared = await tool.mutation.prepare(call, arguments, new.operation_id)
-        except WorkspaceServerError as error:
-            if new.kind is OperationKind.PATCH:
-                error.operation_id = new.operation_id
-                error.details["status"] = OperationStatus.REJECTED.value
-                await self._services.ledger.operations.record_rejected(new, failure_object(error))
-            raise
-        return prepared
+    async def _record_refusal(self, new: NewOperation, error: WorkspaceServerError) -> None:
+        """Keep a patch that cannot be placed, so that it can be looked up; its key stays free."""
+        if new.kind is not OperationKind.PATCH:
+            return
+        error.operation_id = new.operation_id
+        error.details["status"] = OperationStatus.REJECTED.value
+        await self._services.ledger.operations.record_rejected(new, failure_object(error))
 
     async def _lease_and_perform(self, new: NewOperation, prepared: Prepared) -> None:
         """Wait for the lease, where a cancelled call is withdrawn; then run to the end."""

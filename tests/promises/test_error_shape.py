@@ -16,7 +16,7 @@ from workspace_server.domain.errors import (
 )
 from workspace_server.domain.failure import failure_object, stored_failure
 from workspace_server.domain.json_value import JsonValue
-from workspace_server.tools.catalogue import CATALOGUE
+from workspace_server.tools.catalogue import CATALOGUE, CORE
 from workspace_server.tools.results import MAX_FAILURE_BYTES, failure
 from workspace_server.tools.schemas import failure_schema
 from workspace_server.transports.mcp_server import INSTRUCTIONS, _published
@@ -116,7 +116,7 @@ def test_what_a_model_reads_first_is_short() -> None:
 
 @pytest.mark.guarantee("texts-bounded")
 def test_the_list_of_tools_is_short() -> None:
-    listed = ListToolsResult(tools=[_published(tool) for tool in CATALOGUE])
+    listed = ListToolsResult(tools=[_published(tool) for tool in CORE])
     frame = listed.model_dump_json(by_alias=True, exclude_none=True)
     assert len(frame.encode()) <= TOOLS_LIST_BYTES
 

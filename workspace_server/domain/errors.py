@@ -15,7 +15,7 @@ class WorkspaceServerError(Exception):
     """
 
     code: ClassVar[str]
-    retryable: ClassVar[bool] = False  # may the same call succeed later without any change?
+    retryable: bool = False  # may the same call succeed later without any change?
     default_recovery: ClassVar[str | None] = None
 
     def __init__(
@@ -28,6 +28,7 @@ class WorkspaceServerError(Exception):
         process_id: str | None = None,
         approval_id: str | None = None,
         retry_after_ms: int | None = None,
+        retryable: bool | None = None,  # where it differs from what the class says
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -37,6 +38,8 @@ class WorkspaceServerError(Exception):
         self.process_id = process_id
         self.approval_id = approval_id
         self.retry_after_ms = retry_after_ms
+        if retryable is not None:
+            self.retryable = retryable
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -152,7 +155,9 @@ class MoveDestinationExists(WorkspaceServerError):
 class VersionConflict(WorkspaceServerError):
     """A file is no longer the version that the call expects; nothing was written."""
 
-    default_recovery = "Read the files named in details again and make the patch anew."
+    default_recovery = (
+        "Read the files named in details again and make the patch anew, with a new operation_key."
+    )
 
 
 # ledger

@@ -31,6 +31,7 @@ def stored_failure(outcome: JsonObject) -> WorkspaceServerError:
     error = _BY_CODE.get(_text(stored, "code") or "", Internal)(_text(stored, "message") or "")
     details = stored.get("details")
     error.recovery = _text(stored, "recovery")
+    error.retryable = stored.get("retryable") is True
     error.details = dict(details) if isinstance(details, Mapping) else {}
     error.operation_id = _text(stored, "operation_id")
     error.approval_id = _text(stored, "approval_id")

@@ -15,6 +15,7 @@ from workspace_server.ledger.ledger import Ledger
 from workspace_server.patch.disk_state import DiskState, disk_state
 from workspace_server.patch.model import FileImage, ParsedPatch, Plan
 from workspace_server.patch.planner import plan
+from workspace_server.patch.recovery import settle_patch
 from workspace_server.patch.transaction import PatchTransaction
 from workspace_server.workspace.atomic_write import FileIdentity, snapshot
 from workspace_server.workspace.files import Files
@@ -52,15 +53,11 @@ class PatchApplier:
 
     async def preview(self, request: PatchRequest) -> Plan:
         """Return what the patch would do; raise what would refuse it. Nothing is written."""
-        sight = await self._files.read(request.root, lambda root: _look(root, request))
-        _check_versions(request, sight)
-        return plan(request.patch, sight.files)
+        return await self._files.read(request.root, lambda root: _planned(root, request).plan)
 
     async def check(self, request: PatchRequest) -> None:
         """Raise what refuses the patch before it is recorded: it cannot be placed."""
-        sight = await self._files.read(request.root, lambda root: _look(root, request))
-        if not _conflicts(request, sight):  # a stale version is found again, and told, later
-            plan(request.patch, sight.files)
+        await self._files.read(request.root, lambda root: _check(root, request))
 
     async def apply(
         self, operation: Operation, request: PatchRequest, report: Callable[[Plan], JsonObject]
@@ -75,6 +72,15 @@ class PatchApplier:
         finally:
             root.close()
 
+    async def settle(self, operation_id: str) -> None:
+        """Bring a patch that is still pending to its end by what the disk holds.
+
+        The caller holds the lease, and nobody works on the patch.
+        """
+        operation = await self._ledger.operations.by_id(operation_id)
+        if operation is not None and operation.status is OperationStatus.PENDING:
+            await settle_patch(self._ledger, operation, lambda root: Root.open(Path(root)))
+
     async def disk_state(self, operation: Operation) -> DiskState:
         """Compare what the operation left with what the disk holds now."""
         entries = await self._ledger.journal.entries(operation.operation_id)
@@ -88,9 +94,7 @@ class PatchApplier:
         report: Callable[[Plan], JsonObject],
     ) -> None:
         try:
-            sight = await self._in_thread(lambda: _look(root, request))
-            _check_versions(request, sight)
-            planned = plan(request.patch, sight.files)
+            planned = await self._in_thread(lambda: _planned(root, request))
         except WorkspaceServerError as error:
             await self._reject(operation, error)
             raise
@@ -98,9 +102,9 @@ class PatchApplier:
         await transaction.run(
             operation=operation,
             root=root,
-            plan=planned,
-            identities=sight.identities,
-            success=report(planned),
+            plan=planned.plan,
+            identities=planned.identities,
+            success=report(planned.plan),
         )
 
     async def _reject(self, operation: Operation, error: WorkspaceServerError) -> None:
@@ -113,8 +117,28 @@ class PatchApplier:
             outcome=failure_object(error),
         )
 
-    async def _in_thread(self, work: Callable[[], Sight]) -> Sight:
+    async def _in_thread(self, work: Callable[[], "_Planned"]) -> "_Planned":
         return await anyio.to_thread.run_sync(work, limiter=self._files.limiter)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Planned:
+    """A plan, and the files it was made from."""
+
+    plan: Plan
+    identities: Mapping[str, FileIdentity]
+
+
+def _planned(root: Root, request: PatchRequest) -> _Planned:
+    sight = _look(root, request)
+    _check_versions(request, sight)
+    return _Planned(plan=plan(request.patch, sight.files), identities=sight.identities)
+
+
+def _check(root: Root, request: PatchRequest) -> None:
+    sight = _look(root, request)
+    if not _conflicts(request, sight):  # a stale version is found again, and recorded, later
+        plan(request.patch, sight.files)
 
 
 def _look(root: Root, request: PatchRequest) -> Sight:

@@ -141,4 +141,5 @@ def _not_recorded(operation: Operation, cause: LedgerUnavailable) -> LedgerUnava
         recovery="Do not repeat it; look it up with operation_status when the ledger is back.",
         operation_id=operation.operation_id,
         details={**cause.details, "status": operation.status},
+        retryable=False,
     )

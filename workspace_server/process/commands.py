@@ -35,10 +35,18 @@ _OPEN = (ProcessState.PENDING, ProcessState.RUNNING)
 class Commands:
     """Starts commands under the supervisor, and knows what became of them."""
 
-    def __init__(self, ledger: Ledger, leases: Leases, supervisor: SupervisorClient) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        leases: Leases,
+        supervisor: SupervisorClient,
+        *,
+        is_under_way: Callable[[str], bool],
+    ) -> None:
         self._ledger = ledger
         self._leases = leases
         self._supervisor = supervisor
+        self._is_under_way = is_under_way  # a dispatch that may come must not be fenced off
         self._mirror = Mirror(ledger)
         self._may_run: dict[str, str] = {}  # operation id -> root, of what holds a lease
         self._lost_replies: set[str] = set()
@@ -95,6 +103,8 @@ class Commands:
         """
         if is_final(operation.kind, operation.status) or operation.process_id is None:
             return operation
+        if self._is_under_way(operation.operation_id):
+            return operation
         view = self._supervisor.latest(operation.process_id)
         if view is None:
             return await self._look_up(operation, operation.process_id)
@@ -105,10 +115,7 @@ class Commands:
         view = self._supervisor.latest(process_id)
         if view is not None:
             return from_supervisor(view)
-        process = await self._ledger.processes.by_id(process_id)
-        if process is None:
-            raise ProcessNotFound(f"No process {process_id!r} is known.")
-        return await self._asked(process)
+        return await self._asked(await self._row(process_id))
 
     async def wait_until(self, process_id: str, condition: Condition) -> Snapshot:
         """Return the first snapshot of which `condition` holds; callers bound the time."""
@@ -128,6 +135,12 @@ class Commands:
         process = await self._ledger.processes.by_operation(operation_id)
         if process is not None and process.state in _OPEN:
             await self.wait_until(process.process_id, lambda now: now.state not in _OPEN)
+
+    async def _row(self, process_id: str) -> Process:
+        process = await self._ledger.processes.by_id(process_id)
+        if process is None:
+            raise ProcessNotFound(f"No process {process_id!r} is known.")
+        return process
 
     def _heard(self, view: SupervisorProcess) -> None:
         """Take note of a change: free the lease at once, leave the ledger to the mirror."""
@@ -170,11 +183,11 @@ class Commands:
         """Return the supervisor's word on a process that the ledger has as open; else the row."""
         if process.state not in _OPEN:
             return from_ledger(process)
-        try:
-            view = await self._supervisor.lookup(process.operation_id, fence=False)
-        except SupervisorLost:
-            view = None
-        return from_supervisor(view) if view else from_ledger(process)
+        operation = await self._ledger.operations.by_id(process.operation_id)
+        assert operation is not None
+        await self.settle(operation)
+        view = self._supervisor.latest(process.process_id)
+        return from_supervisor(view) if view else from_ledger(await self._row(process.process_id))
 
     async def _record_not_started(
         self, operation: Operation, process_id: str, reason: str

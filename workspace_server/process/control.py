@@ -66,6 +66,7 @@ def _as_client_errors(process: Snapshot) -> Iterator[None]:
             "The supervisor of the process does not answer.",
             recovery="Call process_status for what became of the process.",
             process_id=process.process_id,
+            retryable=False,  # what was typed may have arrived
         ) from lost
 
 

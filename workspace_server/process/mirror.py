@@ -84,7 +84,8 @@ def spawn_failed(operation_id: str, process_id: str | None, reason: str) -> Proc
     """Return the failure of a command of which it is confirmed that nothing runs."""
     return ProcessSpawnFailed(
         f"The command could not be started: {reason}.",
-        recovery="Nothing runs. Check the program, its path and cwd, and call again.",
+        recovery="Nothing runs. Mend the program, its path or cwd, and call again, with a new "
+        "operation_key if you gave one.",
         operation_id=operation_id,
         process_id=process_id,
     )

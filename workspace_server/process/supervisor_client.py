@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
-from anyio.abc import TaskStatus
+from anyio.abc import TaskGroup, TaskStatus
 
 from sandbox import SupervisorUnavailable, connect, connect_or_start
 from workspace_server.domain.process import ProcessState
@@ -63,18 +63,21 @@ class SupervisorClient:
         return self._folder / "processes" / process_id / "output"
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Listen for ever, on one connection after the other."""
-        async with anyio.create_task_group() as tasks:
-            task_status.started()
-            while True:
-                await self._connected.wait()
-                self._connected = anyio.Event()
-                wire = self._wire
-                assert wire is not None
-                await wire.listen(self._heard)
-                _log.warning("the supervisor's connection was lost")
-                for process in self._forget(wire):
-                    tasks.start_soon(self._ask_again, process)
+        """Listen for ever, on one connection after the other; end it when cancelled.
+
+        The supervisor and its commands run on.
+        """
+        try:
+            async with anyio.create_task_group() as tasks:
+                task_status.started()
+                while True:
+                    await self._connected.wait()
+                    self._connected = anyio.Event()
+                    await self._listen(tasks)
+        finally:
+            if self._wire is not None:
+                with anyio.CancelScope(shield=True):
+                    await self._wire.close()
 
     async def connect_if_running(self) -> bool:
         """Connect if a supervisor is there; tell whether one is. None is started."""
@@ -151,11 +154,6 @@ class SupervisorClient:
                 raise SupervisorLost("it is not under way there any more")
             await self._changed.setdefault(process_id, anyio.Event()).wait()
 
-    async def close(self) -> None:
-        """End the connection; the supervisor and its commands run on."""
-        if self._wire is not None:
-            await self._wire.close()
-
     async def _request(self, method: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         wire = await self._connection()
         return await wire.request(method, parameters)
@@ -178,6 +176,16 @@ class SupervisorClient:
         reply = await self._wire.request("list", {})
         for view in reply["processes"]:
             self._heard(view)
+
+    async def _listen(self, tasks: TaskGroup) -> None:
+        """Listen until the connection ends; then find out what became of what was running."""
+        wire = self._wire
+        assert wire is not None
+        await wire.listen(self._heard)
+        await wire.close()
+        _log.warning("the supervisor's connection was lost")
+        for process in self._forget(wire):
+            tasks.start_soon(self._ask_again, process)
 
     def _forget(self, wire: Wire) -> Sequence[SupervisorProcess]:
         """Forget what that connection told, and return the processes that were running."""

@@ -15,7 +15,7 @@ from workspace_server.tools.processes import (
 from workspace_server.tools.tool import AnyTool
 from workspace_server.tools.workspaces import WORKSPACE_INFO
 
-CATALOGUE: tuple[AnyTool, ...] = (
+CORE: tuple[AnyTool, ...] = (
     WORKSPACE_INFO,
     READ,
     FIND,
@@ -28,5 +28,7 @@ CATALOGUE: tuple[AnyTool, ...] = (
     WRITE_STDIN,
     TERMINATE_PROCESS,
     PROCESS_LIST,
-    PROCESS_RESIZE,
 )
+TERMINAL: tuple[AnyTool, ...] = (PROCESS_RESIZE,)
+
+CATALOGUE = CORE + TERMINAL

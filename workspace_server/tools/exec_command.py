@@ -181,7 +181,9 @@ def _checked_environment(arguments: ExecCommandArguments) -> dict[str, str]:
     for name, value in overrides.items():
         if not name or "=" in name or "\0" in name:
             raise InvalidArguments(
-                f"env: {name!r} is no name of a variable.", details={"field": "env"}
+                f"env: {name!r} is no name of a variable.",
+                recovery="Name it without '=' and NUL.",
+                details={"field": "env"},
             )
         _check_argument(f"env {name}", value)
     return overrides

@@ -36,6 +36,10 @@ class InFlight:
         if outcome.error is not None:
             raise outcome.error
 
+    def is_under_way(self, operation_id: str) -> bool:
+        """Whether this server is working on the operation now."""
+        return operation_id in self._outcomes
+
     async def wait_finished(self, operation_id: str) -> None:
         """Return when this server no longer works on the operation; at once if it never did."""
         outcome = self._outcomes.get(operation_id)

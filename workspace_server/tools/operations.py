@@ -15,6 +15,7 @@ from workspace_server.ledger.events import Event
 from workspace_server.ledger.operations import OperationFilter
 from workspace_server.patch.disk_state import DiskState, PathNow
 from workspace_server.tools.process_view import signal_name
+from workspace_server.tools.settling import settled
 from workspace_server.tools.tool import MAX_WAIT_MS, Annotations, Arguments, Call, Result, Tool
 
 KindWord = Literal["patch", "command"]
@@ -96,9 +97,7 @@ async def operation_status(call: Call, arguments: OperationStatusArguments) -> R
     with anyio.move_on_after(arguments.wait_ms / 1000):
         await call.services.in_flight.wait_finished(operation.operation_id)
         await call.services.commands.wait_ended(operation.operation_id)
-    operation = await _by_id(call, operation.operation_id)
-    if operation.kind is OperationKind.COMMAND:
-        operation = await call.services.commands.settle(operation)
+    operation = await settled(call, await _by_id(call, operation.operation_id))
     return await _status_result(call, operation, detail=arguments.detail)
 
 

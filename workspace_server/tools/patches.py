@@ -15,6 +15,7 @@ from workspace_server.domain.version import ABSENT, full_version, is_version, sh
 from workspace_server.patch.applier import PatchApplier, PatchRequest
 from workspace_server.patch.model import FileReport, PatchFormat, Plan
 from workspace_server.patch.parser import parse_patch
+from workspace_server.tools.settling import settled
 from workspace_server.tools.tool import (
     Annotations,
     Call,
@@ -92,13 +93,13 @@ class _PreparedPatch:
 
 async def check(call: Call, arguments: ApplyPatchArguments) -> ApplyPatchResult:
     """Tell what the patch would do."""
-    plan = await call.services.patches.preview(_request(call, arguments))
+    plan = await call.services.patches.preview(await _request(call, arguments))
     return _result(plan, "checked", None)
 
 
 async def prepare(call: Call, arguments: ApplyPatchArguments, operation_id: str) -> _PreparedPatch:
     """Parse and place the patch; nothing is written."""
-    request = _request(call, arguments)
+    request = await _request(call, arguments)
     await call.services.patches.check(request)
     return _PreparedPatch(applier=call.services.patches, request=request)
 
@@ -107,6 +108,7 @@ async def answer(
     call: Call, arguments: ApplyPatchArguments, operation: Operation
 ) -> ApplyPatchResult:
     """Return the stored result, or raise the stored failure."""
+    operation = await settled(call, operation)
     if operation.status is OperationStatus.APPLIED and operation.outcome is not None:
         return ApplyPatchResult.model_validate(operation.outcome)
     if operation.outcome is not None:
@@ -116,15 +118,15 @@ async def answer(
         recovery=f'Look it up: operation_status(operation_id="{operation.operation_id}").',
         operation_id=operation.operation_id,
         details={"status": operation.status.value},
+        retryable=False,
     )
 
 
-def _request(call: Call, arguments: ApplyPatchArguments) -> PatchRequest:
+async def _request(call: Call, arguments: ApplyPatchArguments) -> PatchRequest:
+    format = PatchFormat(arguments.format) if arguments.format else None
     return PatchRequest(
         root=call.target.root,
-        patch=parse_patch(
-            arguments.patch, PatchFormat(arguments.format) if arguments.format else None
-        ),
+        patch=await call.services.files.compute(lambda: parse_patch(arguments.patch, format)),
         expected_versions={
             parse_path(path): _checked_version(path, version)
             for path, version in (arguments.expected_versions or {}).items()
@@ -201,7 +203,8 @@ APPLY_PATCH = Tool(
         "('*** Move to: path' after an Update header moves the file.) Or a unified diff, as git "
         "makes it; line numbers may be off. Context must match the file exactly at one place: "
         "give about three lines around each change. The result has the new versions, so the file "
-        "need not be read again. A failure changes nothing and says what to do."
+        "need not be read again. A failure says what to do next; nothing is changed then, unless "
+        "its status is failed_partial."
     ),
     arguments=ApplyPatchArguments,
     result=ApplyPatchResult,

@@ -226,7 +226,11 @@ class WriteStdinArguments(ProcessArguments):
 async def write_stdin(call: Call, arguments: WriteStdinArguments) -> ProcessView:
     """Feed input and return what the process printed then."""
     if arguments.data is None and not arguments.eof:
-        raise InvalidArguments("Give data, eof or both.", details={"field": "data"})
+        raise InvalidArguments(
+            "There is nothing to write.",
+            recovery="Give data, eof or both; read_process reads without writing.",
+            details={"field": "data"},
+        )
     before = await known(call, arguments.process_id)
     await call.services.control.write(
         before,

@@ -12,6 +12,7 @@ from workspace_server.tools.tool import AnyTool, Result
 
 MAX_RESULT_BYTES = 1024 * 1024
 MAX_FAILURE_BYTES = 8 * 1024
+MAX_SENTENCES = 600  # characters of a message or recovery that is part of too long a failure
 
 _log = logging.getLogger(__name__)
 
@@ -41,11 +42,9 @@ def success(tool: AnyTool, result: Result) -> Reply:
 def failure(error: WorkspaceServerError) -> Reply:
     """Return the reply of a failure, within 8 KiB: details give way before anything else."""
     structure = failure_object(error)
-    text = compact_json(structure)
-    if len(text.encode()) > MAX_FAILURE_BYTES:
-        structure = _without_long_details(structure)
-        text = compact_json(structure)
-    return Reply(structure=structure, text=(text,), is_error=True)
+    if _size_bytes(structure) > MAX_FAILURE_BYTES:
+        structure = _shortened(structure)
+    return Reply(structure=structure, text=(compact_json(structure),), is_error=True)
 
 
 def internal(tool_name: str, cause: Exception) -> WorkspaceServerError:
@@ -59,12 +58,26 @@ def compact_json(value: JsonValue) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _without_long_details(structure: JsonObject) -> JsonObject:
+def _shortened(structure: JsonObject) -> JsonObject:
+    """Cut long texts, and leave details out, the longest first, until the failure fits."""
     error = structure["error"]
     assert isinstance(error, Mapping)
-    kept: dict[str, JsonValue] = {**error, "message": str(error["message"])[:1000]}
+    kept = {name: _cut(value) for name, value in error.items()}
     details = error.get("details")
-    if isinstance(details, Mapping):
-        short = {k: v for k, v in details.items() if len(compact_json(v)) <= 1000}
-        kept["details"] = {**short, "shortened": True}
-    return {"error": kept}
+    remaining = dict(details) if isinstance(details, Mapping) else {}
+    while remaining:
+        short: JsonObject = {"error": {**kept, "details": {**remaining, "shortened": True}}}
+        if _size_bytes(short) <= MAX_FAILURE_BYTES:
+            return short
+        del remaining[max(remaining, key=lambda name: _size_bytes(remaining[name]))]
+    return {"error": {**kept, "details": {"shortened": True}}}
+
+
+def _cut(value: JsonValue) -> JsonValue:
+    if not isinstance(value, str) or len(value) <= MAX_SENTENCES:
+        return value
+    return f"{value[:MAX_SENTENCES]}…"
+
+
+def _size_bytes(value: JsonValue) -> int:
+    return len(compact_json(value).encode("utf-8", "surrogatepass"))

@@ -11,6 +11,12 @@ from workspace_server.tools.tool import AnyTool
 
 Schema: TypeAlias = dict[str, Any]  # JSON Schema is whatever pydantic says it is
 
+_ANY_FAILURE: Schema = {
+    "properties": {"error": {"type": "object", "required": ["code", "message", "retryable"]}},
+    "required": ["error"],
+}
+_WORDS = ("description", "default", "additionalProperties")
+
 
 def input_schema(tool: AnyTool) -> Schema:
     """Return the closed schema of the arguments."""
@@ -18,18 +24,19 @@ def input_schema(tool: AnyTool) -> Schema:
 
 
 def output_schema(tool: AnyTool) -> Schema:
-    """Return `anyOf` the result and the failure: clients check both against it."""
-    success = _schema_of(tool.result, "serialization")
+    """Return `anyOf` the result and the failure: clients check both against it.
+
+    Every client carries all of them in its context, so they say types and no more.
+    """
+    success = _terse(_schema_of(tool.result, "serialization"))
+    assert isinstance(success, dict)
     definitions = success.pop("$defs", {})
-    schema: Schema = {"type": "object", "anyOf": [success, failure_schema(with_codes=False)]}
+    schema: Schema = {"type": "object", "anyOf": [success, _ANY_FAILURE]}
     return {**schema, "$defs": definitions} if definitions else schema
 
 
-def failure_schema(*, with_codes: bool = True) -> Schema:
-    """Return the schema of the failure object; the codes make it long, so tools leave them out."""
-    code: Schema = {"type": "string"}
-    if with_codes:
-        code["enum"] = [cls.code for cls in error_classes()]
+def failure_schema() -> Schema:
+    """Return the whole schema of the failure object, with every code."""
     text: Schema = {"type": "string"}
     return {
         "type": "object",
@@ -41,7 +48,7 @@ def failure_schema(*, with_codes: bool = True) -> Schema:
                 "required": ["code", "message", "retryable"],
                 "additionalProperties": False,
                 "properties": {
-                    "code": code,
+                    "code": {"enum": [cls.code for cls in error_classes()]},
                     "message": text,
                     "recovery": text,
                     "retryable": {"type": "boolean"},
@@ -81,6 +88,21 @@ def _plain(node: object) -> object:
 def _plain_properties(properties: object) -> object:
     assert isinstance(properties, Mapping)  # its keys are names, not keywords
     return {name: _plain(value) for name, value in properties.items()}
+
+
+def _terse(node: object) -> object:
+    """Drop what explains a result; a list of properties keeps its names whatever they are."""
+    if isinstance(node, list):
+        return [_terse(item) for item in node]
+    if not isinstance(node, Mapping):
+        return node
+    return {
+        name: {key: _terse(each) for key, each in value.items()}
+        if name in ("properties", "$defs")
+        else _terse(value)
+        for name, value in node.items()
+        if not (name in _WORDS and not isinstance(value, Mapping))
+    }
 
 
 def _without_null(node: Schema) -> Schema:

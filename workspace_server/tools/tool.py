@@ -19,9 +19,7 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    workspace_id: str | None = Field(
-        default=None, description="Which workspace; may be left out where there is just one."
-    )
+    workspace_id: str | None = Field(default=None, description="Needed where there are several.")
 
 
 class MutationArguments(Arguments):
@@ -29,8 +27,8 @@ class MutationArguments(Arguments):
 
     operation_key: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
         default=None,
-        description="Your own name for this change. The same key with the same arguments again "
-        "is answered with the first outcome; nothing is done twice.",
+        description="Your own name for this change: the same call with it again is answered "
+        "with the first outcome, and nothing is done twice.",
     )
 
     @property

@@ -17,8 +17,8 @@ QUIET_SECONDS = 0.1  # output that pauses this long is taken for an answer
 
 
 def ended(snapshot: Snapshot) -> bool:
-    """Whether the process runs no more."""
-    return snapshot.state is not ProcessState.RUNNING
+    """Whether the process runs no more, or never will."""
+    return snapshot.state in (ProcessState.EXITED, ProcessState.NOT_STARTED)
 
 
 def gone(snapshot: Snapshot) -> bool:

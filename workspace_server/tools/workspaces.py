@@ -29,23 +29,6 @@ class WorkspaceEntry(Result):
     profile: Literal["read-only", "workspace-write"]
 
 
-class Permissions(Result):
-    """What the profile allows."""
-
-    read: bool
-    patch: bool
-    run: bool
-
-
-class Limits(Result):
-    """The bounds of one call."""
-
-    patch_bytes: int
-    argument_bytes: int
-    result_bytes: int
-    wait_ms: int
-
-
 class Git(Result):
     """Where the repository stands."""
 
@@ -69,8 +52,8 @@ class WorkspaceInfoResult(Result):
     workspaces: list[WorkspaceEntry] | None = None
     workspace_id: str | None = None
     profile: Literal["read-only", "workspace-write"] | None = None
-    permissions: Permissions | None = None
-    limits: Limits | None = None
+    permissions: dict[str, bool] | None = None
+    limits: dict[str, int] | None = None
     isolation: Literal["none"] | None = Field(
         default=None, description="What holds commands in: none means they can do what you can."
     )
@@ -105,13 +88,13 @@ async def _in_full(call: Call, workspace: Workspace) -> WorkspaceInfoResult:
     return WorkspaceInfoResult(
         workspace_id=workspace.workspace_id,
         profile=workspace.profile.value,
-        permissions=Permissions(read=True, patch=workspace.writable, run=workspace.writable),
-        limits=Limits(
-            patch_bytes=MAX_PATCH_BYTES,
-            argument_bytes=MAX_ARGUMENT_BYTES,
-            result_bytes=MAX_RESULT_BYTES,
-            wait_ms=MAX_WAIT_MS,
-        ),
+        permissions={"read": True, "patch": workspace.writable, "run": workspace.writable},
+        limits={
+            "patch_bytes": MAX_PATCH_BYTES,
+            "argument_bytes": MAX_ARGUMENT_BYTES,
+            "result_bytes": MAX_RESULT_BYTES,
+            "wait_ms": MAX_WAIT_MS,
+        },
         isolation="none",
         network="enabled",
         approvals="off",

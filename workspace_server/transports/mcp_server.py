@@ -18,7 +18,7 @@ from mcp_types import (
 
 from workspace_server.gateway import Gateway
 from workspace_server.tools.schemas import input_schema, output_schema
-from workspace_server.tools.tool import AnyTool, Caller
+from workspace_server.tools.tool import Annotations, AnyTool, Caller
 
 INSTRUCTIONS = """\
 Hands on a repository: read and find files, change them with apply_patch, run commands with \
@@ -76,17 +76,23 @@ def build_server(gateway: Gateway, caller: Caller, version: str) -> Server[Any]:
 
 
 def _published(tool: AnyTool) -> Tool:
-    hints = tool.annotations
     return Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
         input_schema=input_schema(tool),
         output_schema=output_schema(tool),
-        annotations=ToolAnnotations(
-            read_only_hint=hints.read_only,
-            destructive_hint=hints.destructive,
-            idempotent_hint=hints.idempotent,
-            open_world_hint=hints.open_world,
-        ),
+        annotations=_annotations(tool.annotations),
+    )
+
+
+def _annotations(hints: Annotations) -> ToolAnnotations:
+    """Return the hints; the protocol gives those on changes a meaning only where one is made."""
+    if hints.read_only:
+        return ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    return ToolAnnotations(
+        read_only_hint=False,
+        destructive_hint=hints.destructive,
+        idempotent_hint=hints.idempotent,
+        open_world_hint=hints.open_world,
     )

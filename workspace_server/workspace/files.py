@@ -32,11 +32,13 @@ class Files:
 
         Raises Busy when more than 256 calls wait for one of the threads.
         """
+        return await self.compute(lambda: _with_root(root, work))
+
+    async def compute(self, work: Callable[[], T]) -> T:
+        """Run what would keep the event loop for too long; else as `read`."""
         if self._limiter.statistics().tasks_waiting >= MAX_WAITING:
             raise Busy("Too many file operations are under way.", retry_after_ms=500)
-        return await anyio.to_thread.run_sync(
-            _with_root, root, work, limiter=self._limiter, abandon_on_cancel=True
-        )
+        return await anyio.to_thread.run_sync(work, limiter=self._limiter, abandon_on_cancel=True)
 
 
 def _with_root(root: str, work: Callable[[Root], T]) -> T:
