@@ -5,6 +5,7 @@ from tests.contract.conftest import Connect
 from tests.support.client import Place
 
 
+@pytest.mark.guarantee("arguments-closed")
 async def test_an_undeclared_argument_is_refused_naming_the_likely_one(connect: Connect) -> None:
     async with connect() as agent:
         error = await agent.fails("read", path="a.txt", start_lin=1)
@@ -13,6 +14,7 @@ async def test_an_undeclared_argument_is_refused_naming_the_likely_one(connect: 
     assert "start_line" in error["recovery"]
 
 
+@pytest.mark.guarantee("arguments-closed")
 async def test_a_missing_and_a_mistyped_argument_are_refused(connect: Connect) -> None:
     async with connect() as agent:
         missing = await agent.fails("read")
@@ -56,6 +58,7 @@ async def test_an_unknown_workspace_is_not_found(connect: Connect) -> None:
     assert error["code"] == "WORKSPACE_NOT_FOUND"
 
 
+@pytest.mark.guarantee("files-read-only-profile")
 async def test_a_read_only_workspace_refuses_changes_and_commands(connect: Connect) -> None:
     async with connect("--read-only") as agent:
         patch = await agent.fails(

@@ -24,6 +24,7 @@ async def test_a_command_killed_by_a_signal_has_no_exit_code(connect: Connect) -
     assert "exit_code" not in view
 
 
+@pytest.mark.guarantee("command-time-limit")
 async def test_a_long_command_runs_on_and_is_polled_to_its_end(connect: Connect) -> None:
     async with connect() as agent:
         started = await agent.call("exec_command", shell="read line; exit 7", stdin="", wait_ms=0)
@@ -106,6 +107,7 @@ async def test_writing_where_nothing_reads_has_a_code_of_its_own(connect: Connec
     assert closed["code"] == "STDIN_CLOSED"
 
 
+@pytest.mark.guarantee("command-tree-ends")
 async def test_terminate_ends_the_whole_tree(connect: Connect) -> None:
     async with connect() as agent:
         view = await agent.call(
@@ -116,6 +118,7 @@ async def test_terminate_ends_the_whole_tree(connect: Connect) -> None:
     assert ended["descendants_ended"] >= 1
 
 
+@pytest.mark.guarantee("command-time-limit")
 async def test_a_time_limit_ends_the_command(connect: Connect) -> None:
     async with connect() as agent:
         view = await agent.call("exec_command", command=["sleep", "60"], timeout_ms=200)
@@ -123,6 +126,7 @@ async def test_a_time_limit_ends_the_command(connect: Connect) -> None:
 
 
 @pytest.mark.guarantee("field-18")
+@pytest.mark.guarantee("command-end-is-its-own")
 async def test_a_child_in_the_background_delays_neither_the_end_nor_the_next_change(
     connect: Connect, place: Place
 ) -> None:
@@ -135,6 +139,7 @@ async def test_a_child_in_the_background_delays_neither_the_end_nor_the_next_cha
     assert applied["status"] == "applied"
 
 
+@pytest.mark.guarantee("command-has-the-workspace")
 async def test_while_a_command_runs_a_patch_is_refused_and_told_how_to_wait(
     connect: Connect,
 ) -> None:
@@ -150,6 +155,7 @@ async def test_while_a_command_runs_a_patch_is_refused_and_told_how_to_wait(
 
 
 @pytest.mark.guarantee("field-45")
+@pytest.mark.guarantee("command-started-once")
 async def test_a_command_is_run_once_however_often_it_is_asked_for(
     connect: Connect, place: Place
 ) -> None:
@@ -162,6 +168,7 @@ async def test_a_command_is_run_once_however_often_it_is_asked_for(
     assert second["operation_id"] == first["operation_id"]
 
 
+@pytest.mark.guarantee("command-not-started-is-certain")
 async def test_what_cannot_run_has_its_code(connect: Connect, place: Place) -> None:
     async with connect() as agent:
         none = await agent.fails("exec_command")
@@ -196,6 +203,7 @@ async def test_a_command_cannot_eat_frames_or_add_to_them(connect: Connect) -> N
     assert view["exit_code"] == 0
 
 
+@pytest.mark.guarantee("command-environment")
 async def test_no_secret_of_the_server_reaches_a_command(connect: Connect) -> None:
     async with connect() as agent:
         view = await agent.call("exec_command", command=["env"], env={"MINE": "yes"})

@@ -46,6 +46,7 @@ async def test_a_unified_diff_changes_its_file(connect: Connect, place: Place) -
     assert result["files"][0]["ranges"] == [[2, 2]]
 
 
+@pytest.mark.guarantee("patch-preview-writes-nothing")
 async def test_a_preview_writes_nothing_and_uses_up_no_key(connect: Connect, place: Place) -> None:
     async with connect() as agent:
         preview = await agent.call("apply_patch", patch=V4A, check_only=True, operation_key="k")
@@ -58,6 +59,7 @@ async def test_a_preview_writes_nothing_and_uses_up_no_key(connect: Connect, pla
 
 
 @pytest.mark.guarantee("field-45")
+@pytest.mark.guarantee("ledger-same-key-once")
 async def test_a_retry_by_key_is_answered_with_the_first_outcome(
     connect: Connect, place: Place
 ) -> None:
@@ -80,6 +82,7 @@ async def test_a_key_of_another_request_is_a_conflict(connect: Connect, place: P
 
 
 @pytest.mark.guarantee("field-46")
+@pytest.mark.guarantee("ledger-same-key-once")
 async def test_twins_in_flight_are_done_once(connect: Connect, place: Place) -> None:
     results = []
     async with connect() as agent, anyio.create_task_group() as tasks:
@@ -93,6 +96,7 @@ async def test_twins_in_flight_are_done_once(connect: Connect, place: Place) -> 
     assert sum("replayed" not in result for result in results) == 1
 
 
+@pytest.mark.guarantee("patch-stale-writes-nothing")
 async def test_a_stale_version_is_a_conflict_that_can_be_looked_up(
     connect: Connect, place: Place
 ) -> None:
@@ -107,6 +111,7 @@ async def test_a_stale_version_is_a_conflict_that_can_be_looked_up(
     assert not (place.root / "docs").exists()
 
 
+@pytest.mark.guarantee("files-protect-git")
 async def test_each_way_a_patch_cannot_be_placed_has_its_code(
     connect: Connect, place: Place
 ) -> None:

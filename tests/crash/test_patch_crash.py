@@ -46,6 +46,8 @@ def _says(row: Operation | None) -> tuple[OperationStatus, bool] | None:
 @pytest.mark.slow
 @pytest.mark.guarantee("field-43")
 @pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.guarantee("patch-all-or-nothing")
+@pytest.mark.guarantee("ledger-tells-the-truth")
 async def test_death_at_any_step_leaves_all_or_nothing_and_a_true_row(
     tmp_path: Path, name: str
 ) -> None:

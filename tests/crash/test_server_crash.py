@@ -56,6 +56,8 @@ async def patch_and_maybe_die(place: Place, step: int) -> bool:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.guarantee("field-43")
+@pytest.mark.guarantee("patch-all-or-nothing")
+@pytest.mark.guarantee("ledger-tells-the-truth")
 async def test_death_at_each_durable_step_leaves_all_or_nothing_and_the_row_says_which(
     tmp_path: Path,
 ) -> None:
@@ -90,6 +92,7 @@ async def started(server: RawServer, **arguments: Any) -> dict[str, Any]:
     return await server.call("exec_command", wait_ms=0, **arguments)
 
 
+@pytest.mark.guarantee("command-outlives-the-server")
 async def test_a_killed_server_loses_no_process_no_byte_and_no_exit_code(place: Place) -> None:
     async with raw_server(place) as server:
         view = await started(server, shell=SLOW_COUNT)
@@ -109,6 +112,7 @@ async def test_a_killed_server_loses_no_process_no_byte_and_no_exit_code(place: 
     assert status["status"] == "finished"
 
 
+@pytest.mark.guarantee("command-has-the-workspace")
 async def test_a_command_that_outlived_its_server_holds_its_lease_again(place: Place) -> None:
     async with raw_server(place) as server:
         view = await started(server, command=["sleep", "60"])
@@ -137,6 +141,8 @@ async def test_a_command_that_ended_meanwhile_holds_no_lease(place: Place) -> No
 
 
 @pytest.mark.guarantee("field-45")
+@pytest.mark.guarantee("ledger-same-key-once")
+@pytest.mark.guarantee("command-started-once")
 async def test_a_retry_by_key_after_a_kill_changes_nothing(place: Place) -> None:
     async with raw_server(place) as server:
         patch = await server.call("apply_patch", patch=TWO_FILES, operation_key="p")
@@ -180,6 +186,7 @@ async def test_a_signal_ends_the_server_in_order(place: Place, signal_name: str,
 
 
 @pytest.mark.guarantee("field-67")
+@pytest.mark.guarantee("ledger-one-server")
 async def test_a_second_server_on_the_state_folder_is_refused_naming_the_first(
     place: Place,
 ) -> None:

@@ -75,6 +75,7 @@ OUTWARD = [
 
 @pytest.mark.parametrize("path", OUTWARD)
 @pytest.mark.guarantee("field-78")
+@pytest.mark.guarantee("files-stay-beneath-the-root")
 def test_a_path_that_leads_out_is_an_escape(root: Root, path: str) -> None:
     with pytest.raises(PathEscape):
         read_window(root, path)
@@ -111,6 +112,7 @@ def link_somewhere(folder: Path, target: str) -> tuple[str, str, str]:
 
 @pytest.mark.parametrize("target", ["outside", "inside", "relative"])
 @pytest.mark.guarantee("field-78")
+@pytest.mark.guarantee("files-stay-beneath-the-root")
 def test_a_link_in_any_component_is_refused(folder: Path, root: Root, target: str) -> None:
     targets = {
         "outside": str(neighbour(folder)),
@@ -199,6 +201,7 @@ def special_files(folder: Path) -> Iterator[list[str]]:
         yield names
 
 
+@pytest.mark.guarantee("files-special-never-opened")
 def test_special_files_are_refused_without_waiting(folder: Path, root: Root) -> None:
     with special_files(folder) as names:
         for name in names:
@@ -301,6 +304,7 @@ def test_a_folder_exchanged_for_a_link_while_listing_shows_nothing(
     assert not any("secret-name" in name for name in names)
 
 
+@pytest.mark.guarantee("files-stay-beneath-the-root")
 def test_a_folder_exchanged_for_a_link_while_writing_changes_nothing_outside(
     folder: Path, root: Root
 ) -> None:

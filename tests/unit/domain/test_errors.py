@@ -32,6 +32,7 @@ def test_a_failure_object_has_the_fields_that_apply_and_no_others() -> None:
     }
 
 
+@pytest.mark.guarantee("failure-keeps-secrets")
 def test_the_private_cause_is_no_part_of_the_failure_object() -> None:
     error = Internal("it failed")
     error.__cause__ = OSError("/home/me/secret")

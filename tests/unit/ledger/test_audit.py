@@ -50,6 +50,7 @@ async def test_an_untouched_chain_is_intact_over_several_pages(ledger: Ledger) -
         ("UPDATE events SET seq = 9 WHERE seq = 5", 5),
     ],
 )
+@pytest.mark.guarantee("ledger-notices-tampering")
 async def test_the_first_altered_row_is_named(
     ledger: Ledger, tmp_path: Path, statement: str, first_altered: int
 ) -> None:

@@ -98,6 +98,7 @@ async def test_many_callers_at_once_all_get_their_row(ledger: Ledger) -> None:
     assert (await audit.verify(ledger.connection)).intact
 
 
+@pytest.mark.guarantee("ledger-read-from-outside")
 async def test_an_outsider_reads_while_a_transaction_is_open(
     ledger: Ledger, tmp_path: Path
 ) -> None:
@@ -110,6 +111,7 @@ async def test_an_outsider_reads_while_a_transaction_is_open(
     assert found == operation
 
 
+@pytest.mark.guarantee("ledger-read-from-outside")
 async def test_an_outsider_cannot_write(ledger: Ledger, tmp_path: Path) -> None:
     outside = await Ledger.open_read_only(tmp_path / "state", FakeClock())
     with pytest.raises(LedgerUnavailable) as caught:
@@ -156,6 +158,7 @@ async def test_a_lock_that_an_outsider_keeps_is_named_and_passes(
 
 
 @pytest.mark.guarantee("field-70")
+@pytest.mark.guarantee("ledger-before-the-deed")
 async def test_a_full_disk_refuses_the_row_and_later_takes_it_without_a_restart(
     ledger: Ledger,
 ) -> None:

@@ -47,6 +47,7 @@ async def _other_owner(folder: Path) -> AsyncIterator[Process]:
 
 
 @pytest.mark.guarantee("field-67")
+@pytest.mark.guarantee("ledger-one-server")
 async def test_a_second_owner_is_refused_naming_the_first_and_harms_nothing(tmp_path: Path) -> None:
     async with _other_owner(tmp_path) as other:
         before = tree_of(tmp_path)

@@ -51,6 +51,7 @@ async def test_a_ledger_keeps_its_rows_from_one_opening_to_the_next(tmp_path: Pa
     assert rows == (operation,)
 
 
+@pytest.mark.guarantee("ledger-is-never-remade")
 async def test_a_newer_schema_is_refused_naming_both_versions(tmp_path: Path) -> None:
     file = await _filled(tmp_path, rows=1)
     with closing(sqlite3.connect(file)) as connection:
@@ -93,6 +94,7 @@ async def test_a_migration_that_fails_leaves_the_old_schema(
 
 @pytest.mark.guarantee("field-71")
 @pytest.mark.parametrize("page", [0, 1, 5, 20])
+@pytest.mark.guarantee("ledger-is-never-remade")
 async def test_a_damaged_ledger_is_reported_and_kept(tmp_path: Path, page: int) -> None:
     file = await _filled(tmp_path)
     damaged = bytearray(file.read_bytes())

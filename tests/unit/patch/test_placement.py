@@ -40,6 +40,7 @@ def test_a_block_goes_where_it_is_found() -> None:
     assert _starts("a b c d", _hunk(" b", "-c")) == [1]
 
 
+@pytest.mark.guarantee("patch-in-one-place")
 def test_a_block_found_twice_is_refused_with_both_places() -> None:
     (misfit,) = _misfits(list("abab"), _hunk("-a"))
     assert (misfit.misfit, misfit.candidates) == (Misfit.SEVERAL_PLACES, (0, 2))
@@ -113,6 +114,7 @@ def test_an_addition_after_an_anchor_found_twice_is_refused() -> None:
     assert misfit.candidates == (1, 3)
 
 
+@pytest.mark.guarantee("patch-in-one-place")
 def test_an_addition_that_nothing_places_is_refused() -> None:
     (misfit,) = _misfits(list("fg"), _hunk("+n"))
     assert misfit.misfit is Misfit.NO_CONTEXT

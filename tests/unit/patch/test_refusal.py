@@ -22,6 +22,7 @@ def _hunks(error: InvalidPatch) -> Sequence[Mapping[str, JsonValue]]:
     return hunks
 
 
+@pytest.mark.guarantee("patch-refusal-shows-the-way")
 def test_a_hunk_that_is_not_found_shows_the_nearest_lines() -> None:
     error = _refused(_FILE, " line 49", "-line fifty", "+x", " line 51")
     (hunk,) = _hunks(error)

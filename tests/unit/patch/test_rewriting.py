@@ -13,6 +13,7 @@ def _rewritten(content: bytes, *lines: str) -> bytes:
 
 @pytest.mark.guarantee("field-73")
 @pytest.mark.parametrize("foreign", [b"\xe9", b"\x93\xfa\x96{", b"\xff", b"\xc3("])
+@pytest.mark.guarantee("patch-other-bytes-stay")
 def test_bytes_that_are_not_utf_8_stay_as_they_are(foreign: bytes) -> None:
     content = b"first\n" + b"line\n" * 998 + foreign + b"\n"
     assert _rewritten(content, "-first", "+second") == content.replace(b"first", b"second")
@@ -60,6 +61,7 @@ def test_an_unended_last_line_is_ended_when_lines_follow_it() -> None:
     assert _rewritten(b"a", "+b", "+c", "*** End of File") == b"a\nb\nc"
 
 
+@pytest.mark.guarantee("patch-other-bytes-stay")
 def test_a_file_without_final_newline_stays_without() -> None:
     assert _rewritten(b"a\nb", " a", "-b") == b"a"
     assert _rewritten(b"a\r\nb", "-b", "+c", "+d") == b"a\r\nc\r\nd"

@@ -93,6 +93,7 @@ async def test_a_stale_look_writes_nothing(bench: Bench) -> None:
     assert bench.tree() == before
 
 
+@pytest.mark.guarantee("patch-loses-no-foreign-edit")
 async def test_a_file_that_appears_meanwhile_is_not_overwritten(bench: Bench) -> None:
     sight = bench.look(WANTED)
     bench.write("new/er/b.txt", b"somebody's\n")
@@ -155,6 +156,7 @@ _STEPS = {
 @pytest.mark.guarantee("field-70")
 @pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EIO], ids=["ENOSPC", "EIO"])
 @pytest.mark.parametrize("step", _STEPS)
+@pytest.mark.guarantee("patch-all-or-nothing")
 async def test_a_fault_at_any_step_changes_nothing_and_passes(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, step: str, fault: int
 ) -> None:
@@ -193,6 +195,7 @@ async def test_a_disk_that_stays_full_changes_nothing(
     assert bench.tree() == before
 
 
+@pytest.mark.guarantee("patch-all-or-nothing")
 async def test_what_cannot_be_put_back_is_named(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +213,7 @@ async def test_what_cannot_be_put_back_is_named(
     assert not [path for path in bench.tree() if path.endswith(".tmp")]
 
 
+@pytest.mark.guarantee("patch-success-is-on-disk")
 async def test_a_disk_that_does_not_hold_the_result_is_put_back(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,6 +225,7 @@ async def test_a_disk_that_does_not_hold_the_result_is_put_back(
     assert bench.tree() == before
 
 
+@pytest.mark.guarantee("patch-loses-no-foreign-edit")
 async def test_an_edit_made_after_ours_is_left_alone_and_named(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,6 +309,7 @@ async def test_a_ledger_that_is_away_for_a_moment_is_waited_for(
 
 
 @pytest.mark.guarantee("field-70")
+@pytest.mark.guarantee("ledger-before-the-deed")
 async def test_a_journal_that_cannot_be_written_starts_nothing_and_frees_the_key(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

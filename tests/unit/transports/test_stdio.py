@@ -26,9 +26,7 @@ INITIALIZE = {
 }
 
 
-async def echo(
-    context: ServerRequestContext[Any], params: CallToolRequestParams
-) -> CallToolResult:
+async def echo(context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
     text = (params.arguments or {}).get("text", "")
     return CallToolResult(content=[TextContent(type="text", text=text)])
 
@@ -92,6 +90,7 @@ async def test_requests_are_answered_until_the_client_closes(pipes: tuple[Wire, 
 @pytest.mark.parametrize(
     ("frame", "code"), [(b"{nonsense", -32700), (b"[1]", -32600), (b'{"jsonrpc":"2.0"}', -32600)]
 )
+@pytest.mark.guarantee("wire-bounded")
 async def test_what_is_no_message_is_answered_and_the_session_goes_on(
     pipes: tuple[Wire, Peer], frame: bytes, code: int
 ) -> None:
@@ -105,6 +104,7 @@ async def test_what_is_no_message_is_answered_and_the_session_goes_on(
     assert any(answer["id"] == 2 for answer in answers)
 
 
+@pytest.mark.guarantee("wire-bounded")
 async def test_an_oversized_frame_is_refused_and_not_kept(
     pipes: tuple[Wire, Peer], monkeypatch: pytest.MonkeyPatch
 ) -> None:

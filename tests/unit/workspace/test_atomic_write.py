@@ -160,6 +160,7 @@ def before_the_exchange(monkeypatch: pytest.MonkeyPatch, act: Callable[[], objec
     monkeypatch.setattr(atomic_write, "renameat2", rename)
 
 
+@pytest.mark.guarantee("patch-loses-no-foreign-edit")
 def test_a_file_that_slips_in_before_the_exchange_is_given_back(
     folder: Path, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
