@@ -1,6 +1,7 @@
 """The command line: arguments, environment, signals, exit codes."""
 
 import argparse
+import gc
 import logging
 import os
 import sys
@@ -110,9 +111,13 @@ def _serve(options: argparse.Namespace) -> int:
     )
     logging.getLogger("mcp").setLevel(logging.WARNING)
     config = _server_config(options)
-    # The SDK takes most of a second to import; the other commands do without it.
+    # The SDK takes most of a second to import; the other commands do without it. What it builds
+    # then stays for ever, so looking for garbage among it is time lost, now and later.
+    gc.disable()
     from workspace_server.app import serve_stdio
 
+    gc.freeze()
+    gc.enable()
     return anyio.run(serve_stdio, config, dict(os.environ), version("workspace-server"))
 
 

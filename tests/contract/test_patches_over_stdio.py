@@ -1,3 +1,6 @@
+import sys
+from typing import Any
+
 import anyio
 import pytest
 
@@ -135,13 +138,20 @@ async def test_each_way_a_patch_cannot_be_placed_has_its_code(
     assert missing["details"]["status"] == status["status"] == "rejected"
 
 
+async def operator(place: Place, *words: str) -> str:
+    """Run a command of the operator's and return what it prints."""
+    command = [sys.executable, "-m", "workspace_server", *words, "--state-dir", str(place.state)]
+    return (await anyio.run_process(command)).stdout.decode()
+
+
 @pytest.mark.guarantee("field-75")
 async def test_of_many_patches_to_one_file_each_success_is_on_disk(
     connect: Connect, place: Place
 ) -> None:
     lines = [f"line {number}" for number in range(200)]
     (place.root / "many.txt").write_text("".join(f"{line}\n" for line in lines))
-    applied, refused = [], []
+    applied: list[tuple[int, Any]] = []
+    refused: list[tuple[int, Any]] = []
 
     async with connect() as agent, anyio.create_task_group() as tasks:
 
@@ -161,3 +171,4 @@ async def test_of_many_patches_to_one_file_each_success_is_on_disk(
     assert len(applied) + len(refused) == 200
     assert {failure["error"]["code"] for _, failure in refused} <= {"WORKSPACE_BUSY"}
     assert applied
+    assert "intact" in await operator(place, "audit", "verify")

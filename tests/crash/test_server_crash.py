@@ -87,6 +87,12 @@ async def test_death_at_each_durable_step_leaves_all_or_nothing_and_the_row_says
     assert {"applied", "rejected"} <= seen
 
 
+async def appeared(file: Path) -> None:
+    """Wait for a file that a command makes while no server is there to tell of it."""
+    while not file.exists():  # noqa: ASYNC110 - nobody could set an event
+        await anyio.sleep(0.05)
+
+
 async def started(server: RawServer, **arguments: Any) -> dict[str, Any]:
     """Start a command and return at once."""
     return await server.call("exec_command", wait_ms=0, **arguments)
@@ -131,8 +137,7 @@ async def test_a_command_that_ended_meanwhile_holds_no_lease(place: Place) -> No
         view = await started(server, shell="sleep 0.5; echo done > marker")
         await server.kill()
     with anyio.fail_after(10):
-        while not (place.root / "marker").exists():
-            await anyio.sleep(0.05)
+        await appeared(place.root / "marker")
     async with raw_server(place) as server:
         applied = await server.call("apply_patch", patch=TWO_FILES)
         ended = await server.call("process_status", process_id=view["process_id"], wait_ms=5000)

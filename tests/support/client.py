@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult
 
+PROJECT = Path(__file__).parents[2]
 ERAS = ("auto", "legacy")  # the 2026-07-28 era, and the one with a handshake
 
 
@@ -21,15 +22,10 @@ class Place:
     root: Path
     state: Path
 
-    def argv(self, *options: str) -> list[str]:
-        """Return the command line of its server."""
+    def argv(self, *options: str, module: Sequence[str] = ("workspace_server",)) -> list[str]:
+        """Return the command line of its server: `python -m MODULE … serve ROOT …`."""
         serve = ["serve", str(self.root), "--state-dir", str(self.state)]
-        return [sys.executable, "-m", "workspace_server", *serve, *options]
-
-    def command(self, *options: str) -> StdioServerParameters:
-        """Return how a client starts its server."""
-        program, *arguments = self.argv(*options)
-        return StdioServerParameters(command=program, args=arguments, env=dict(os.environ))
+        return [sys.executable, "-m", *module, *serve, *options]
 
 
 class Agent:
@@ -59,9 +55,18 @@ class Agent:
 
 
 @asynccontextmanager
-async def agent_at(place: Place, *options: str, era: str = "auto") -> AsyncIterator[Agent]:
+async def agent_at(
+    place: Place,
+    *options: str,
+    era: str = "auto",
+    module: Sequence[str] = ("workspace_server",),
+) -> AsyncIterator[Agent]:
     """Start the server of a place and connect to it."""
-    async with Client(place.command(*options), mode=era) as client:
+    program, *arguments = place.argv(*options, module=module)
+    server = StdioServerParameters(
+        command=program, args=arguments, env=dict(os.environ), cwd=PROJECT
+    )
+    async with Client(server, mode=era) as client:
         yield Agent(client)
 
 

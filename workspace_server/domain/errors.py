@@ -244,12 +244,6 @@ class InvalidCursor(WorkspaceServerError):
     default_recovery = "Start again without a cursor."
 
 
-class StaleCursor(WorkspaceServerError):
-    """The listing changed under the cursor."""
-
-    default_recovery = "Start again without a cursor."
-
-
 # defects
 
 
