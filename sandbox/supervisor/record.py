@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+_APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
 Entry: TypeAlias = Mapping[str, Any]  # a line of JSON; its "event" says which
 
@@ -23,7 +23,12 @@ class Record:
         is_new = not self._file.exists()
         descriptor = os.open(self._file, _APPEND, 0o600)
         try:
-            os.write(descriptor, line)
+            whole = _cut_torn_line(descriptor)
+            try:
+                _write_all(descriptor, line)
+            except OSError:
+                os.ftruncate(descriptor, whole)
+                raise
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -37,7 +42,31 @@ class Record:
             lines = self._file.read_bytes().split(b"\n")[:-1]
         except FileNotFoundError:
             return ()
-        return [json.loads(line) for line in lines if line]
+        return [entry for line in lines if (entry := _parse(line)) is not None]
+
+
+def _parse(line: bytes) -> Entry | None:
+    try:
+        entry: Entry = json.loads(line)
+    except ValueError:  # a power cut may leave any bytes where a line was not synced yet
+        return None
+    return entry
+
+
+def _cut_torn_line(descriptor: int) -> int:
+    """Drop what a crash left of a line, and return the size of the rest."""
+    size = os.fstat(descriptor).st_size
+    if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n":
+        return size
+    whole = os.pread(descriptor, size, 0).rfind(b"\n") + 1
+    os.ftruncate(descriptor, whole)
+    return whole
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
 
 
 def sync_folder(folder: Path) -> None:
