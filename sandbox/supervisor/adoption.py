@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from sandbox.supervisor.family import children_of
+
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -17,8 +19,15 @@ def become_subreaper() -> None:
 
 def adopted(leaders: Iterable[int]) -> set[int]:
     """Return our children but for the leaders of commands."""
+    return _children() - set(leaders)
+
+
+def _children() -> set[int]:
     path = Path(f"/proc/self/task/{threading.get_native_id()}/children")
-    return set(map(int, path.read_text().split())) - set(leaders)
+    try:
+        return set(map(int, path.read_text().split()))
+    except FileNotFoundError:  # a kernel without that file: look at every process
+        return children_of(os.getpid())
 
 
 def reap(pids: Iterable[int]) -> bool:

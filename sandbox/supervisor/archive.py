@@ -72,8 +72,7 @@ def _has_end(entries: Sequence[Entry]) -> bool:
 
 
 def _record_lost(record: Record, process_id: str, entries: Sequence[Entry]) -> None:
-    found = _kill_all(process_id, entries)
-    living = family_of(process_id, leader=None, known=())
+    found, living = _kill_all(process_id, entries)
     record.append(
         "exited",
         termination="lost",
@@ -85,18 +84,22 @@ def _record_lost(record: Record, process_id: str, entries: Sequence[Entry]) -> N
     )
 
 
-def _kill_all(process_id: str, entries: Sequence[Entry]) -> int:
-    """Kill what lives of a command that nobody watches any more; return how many there were."""
+def _kill_all(process_id: str, entries: Sequence[Entry]) -> tuple[int, bool]:
+    """Kill what lives of a command that nobody watches any more.
+
+    Return how many processes that were, and whether some may live on.
+    """
     ended: set[Identity] = set()
     deadline = time.monotonic() + _KILL_SECONDS
-    while living := family_of(process_id, leader=None, known=_recorded(entries)):
+    known = _recorded(entries)
+    while living := family_of(process_id, leader=None, known=known, ours_only=False):
         for identity in living:
             identity.send(signal.SIGKILL)
         ended |= living
         if time.monotonic() > deadline:
-            break
+            return len(ended), True
         time.sleep(0.01)
-    return len(ended)
+    return len(ended), False
 
 
 def _recorded(entries: Sequence[Entry]) -> set[Identity]:

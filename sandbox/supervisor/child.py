@@ -3,9 +3,11 @@
 import errno
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import IO
 
 from sandbox.errors import SpawnFailed
 from sandbox.supervisor.family import MARK, Identity, identity_of
@@ -63,27 +65,45 @@ def _spawn_on_pipes(order: Order, environment: Mapping[str, str]) -> Child:
         start_new_session=True,
         bufsize=0,
     )
-    assert started.stdout is not None
-    assert started.stderr is not None
-    outputs = {
-        Stream.STDOUT: os.dup(started.stdout.fileno()),
-        Stream.STDERR: os.dup(started.stderr.fileno()),
-    }
-    stdin = None if started.stdin is None else os.dup(started.stdin.fileno())
-    for stream in (started.stdin, started.stdout, started.stderr):
-        if stream is not None:
-            stream.close()
     # It is reaped through its pidfd; Popen must neither wait for it nor complain.
     started.returncode = 0
+    try:
+        stdin = None if started.stdin is None else os.dup(started.stdin.fileno())
+        outputs = {Stream.STDOUT: _taken(started.stdout), Stream.STDERR: _taken(started.stderr)}
+    except OSError:
+        _undo(started.pid)
+        raise
+    finally:
+        for stream in (started.stdin, started.stdout, started.stderr):
+            if stream is not None:
+                stream.close()
     return _child(started.pid, outputs, stdin)
 
 
+def _taken(stream: IO[bytes] | None) -> int:
+    assert stream is not None
+    return os.dup(stream.fileno())
+
+
 def _child(pid: int, outputs: Mapping[Stream, int], stdin: int | None) -> Child:
-    for descriptor in {*outputs.values(), *([] if stdin is None else [stdin])}:
-        os.set_blocking(descriptor, False)
-    identity = identity_of(pid)
-    assert identity is not None  # it is not reaped yet
-    return Child(identity=identity, pidfd=os.pidfd_open(pid), outputs=outputs, stdin=stdin)
+    try:
+        for descriptor in {*outputs.values(), *([] if stdin is None else [stdin])}:
+            os.set_blocking(descriptor, False)
+        identity = identity_of(pid)
+        if identity is None:  # not for want of the process, which nobody has reaped
+            raise OSError(errno.EMFILE, "cannot look at it")
+        return Child(identity=identity, pidfd=os.pidfd_open(pid), outputs=outputs, stdin=stdin)
+    except OSError:
+        for descriptor in {*outputs.values(), *([] if stdin is None else [stdin])}:
+            os.close(descriptor)
+        _undo(pid)
+        raise
+
+
+def _undo(pid: int) -> None:
+    """End a child that cannot be followed, so that it is true that nothing runs."""
+    os.kill(pid, signal.SIGKILL)  # its number is its own until we reap it, just below
+    os.waitpid(pid, 0)
 
 
 def _reason(error: OSError, order: Order) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,13 +54,20 @@ def identity_of(pid: int) -> Identity | None:
     return row.identity if row else None
 
 
-def family_of(process_id: str, *, leader: int | None, known: Iterable[Identity]) -> set[Identity]:
+def family_of(
+    process_id: str, *, leader: int | None, known: Iterable[Identity], ours_only: bool = True
+) -> set[Identity]:
     """Return the living processes of a command, its leader included.
 
     They carry its mark, or are in the session of `leader` (None once that has been reaped, for
     then its number may be somebody else's), or were `known` to belong, or are children of these.
+    Whatever a supervisor started stays beneath it, since it adopts orphans; what an earlier one
+    left is found only by looking at every process of the machine, with `ours_only` False.
     """
     rows = _living()
+    if ours_only:
+        ours = _with_children({os.getpid()}, rows)
+        rows = {pid: row for pid, row in rows.items() if pid in ours}
     mark = f"{MARK}={process_id}".encode()
     known_now = set(known)
     members = {
@@ -73,6 +80,11 @@ def family_of(process_id: str, *, leader: int | None, known: Iterable[Identity])
     return {rows[pid].identity for pid in _with_children(members, rows)}
 
 
+def children_of(parent: int) -> set[int]:
+    """Return the children of a process, the dead that it has not reaped included."""
+    return {row.identity.pid for row in _rows() if row.parent == parent}
+
+
 def _with_children(members: set[int], rows: Mapping[int, _Row]) -> set[int]:
     found = set(members)
     while more := {pid for pid, row in rows.items() if row.parent in found} - found:
@@ -82,12 +94,18 @@ def _with_children(members: set[int], rows: Mapping[int, _Row]) -> set[int]:
 
 def _living() -> dict[int, _Row]:
     """Return every process but this one and the dead that nobody has reaped."""
-    rows = (_row(int(name)) for name in os.listdir(_PROC) if name.isdigit())
+    own_pid = os.getpid()
     return {
         row.identity.pid: row
-        for row in rows
-        if row is not None and not row.is_zombie and row.identity.pid != os.getpid()
+        for row in _rows()
+        if not row.is_zombie and row.identity.pid != own_pid
     }
+
+
+def _rows() -> Iterator[_Row]:
+    for name in os.listdir(_PROC):
+        if name.isdigit() and (row := _row(int(name))) is not None:
+            yield row
 
 
 def _row(pid: int) -> _Row | None:

@@ -3,9 +3,11 @@
 import errno
 import fcntl
 import os
+import signal
 import struct
 import termios
 from collections.abc import Mapping
+from functools import partial
 
 from ptyprocess import PtyProcess
 
@@ -23,13 +25,19 @@ def spawn_on_terminal(
         [program, *order.argv[1:]],
         env=dict(environment),
         dimensions=(order.tty.rows, order.tty.cols),
-        # In the child, where a failure is reported; ptyprocess's own cwd would go on as us.
-        preexec_fn=lambda: os.chdir(order.cwd),
+        preexec_fn=partial(_prepare, order.cwd),
     )
     ours = os.dup(started.fd)
     started.fileobj.close()
     started.closed = True  # or its end of life would signal and wait by pid
     return started.pid, ours
+
+
+def _prepare(cwd: str) -> None:
+    """Do in the child what is left to do; ptyprocess reports a failure of it."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
+        signal.signal(number, signal.SIG_DFL)
+    os.chdir(cwd)  # ptyprocess's own way would, if it failed, go on as a second supervisor
 
 
 def resize(descriptor: int, size: Terminal) -> None:
