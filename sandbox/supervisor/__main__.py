@@ -33,11 +33,13 @@ class Supervisor:
 
     def run(self) -> None:
         """Serve until idle or stopped."""
+        self._clients.listen()
         self._loop.run()
         self._clients.close()
 
     def _handle(self, method: str, parameters: dict[str, object]) -> View:
         if method == "stop":
+            self._clients.stop_listening()  # before the reply: who then comes meets the next one
             self._loop.after(0, self._stop)
         return self._service.handle(method, parameters)
 
@@ -54,13 +56,17 @@ class Supervisor:
     def _leave_if_idle(self) -> None:
         if self._clients.any_connected:
             return
-        if self._service.is_idle:
-            self._loop.stop()
-        else:
+        if not self._service.is_idle:
             self._idle = self._loop.after(self._idle_exit_seconds, self._leave_if_idle)
+            return
+        if self._clients.stop_listening():  # one had come at the last moment
+            self._clients.listen()
+        else:
+            self._loop.stop()
 
     def _stop(self) -> None:
         """End everything, then this process."""
+        self._clients.stop_listening()
         self._service.end_all("the supervisor was stopped")
         self._leave_when_all_ended()
 
@@ -74,10 +80,10 @@ class Supervisor:
         """Hear of signals between callbacks, never within one."""
         heard, hear = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(hear, warn_on_full_buffer=False)
-        for number in (signal.SIGCHLD, signal.SIGTERM):
+        # SIGINT and SIGHUP are heard and not heeded. They are not ignored: commands would inherit
+        # that, and then nothing could interrupt them.
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda number, frame: None)
-        for number in (signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
         self._loop.watch(heard, READ, lambda: self._signalled(os.read(heard, 512)))
 
     def _signalled(self, numbers: bytes) -> None:
@@ -85,6 +91,14 @@ class Supervisor:
             self._stop()
         if signal.SIGCHLD in numbers:
             self._service.child_ended()
+
+
+def _reset_signals() -> None:
+    """Forget what was ignored or blocked where we were started: commands would inherit it."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:  # Python's own
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def main() -> int:
@@ -100,6 +114,7 @@ def main() -> int:
     except BlockingIOError:
         return 0
     become_subreaper()
+    _reset_signals()
     Supervisor(options.folder, options.idle_exit_seconds).run()
     return 0
 

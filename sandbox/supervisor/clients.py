@@ -3,8 +3,8 @@
 import json
 import os
 import socket
+import traceback
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,7 @@ class Clients:
         self._handle = handle
         self._present = present
         self._connections: set[_Connection] = set()
-        self._listener = _listen(folder)
-        loop.watch(self._listener.fileno(), READ, self._accept)
+        self._listener: socket.socket | None = None
 
     @property
     def any_connected(self) -> bool:
@@ -47,22 +46,41 @@ class Clients:
         for connection in list(self._connections):
             connection.tell(view)
 
+    def listen(self) -> None:
+        """Take clients."""
+        self._listener = _listen(self._folder)
+        self._loop.watch(self._listener.fileno(), READ, self._accept)
+
+    def stop_listening(self) -> bool:
+        """Take no more clients but those that have come already; tell whether there are any."""
+        if self._listener is not None:
+            (self._folder / SOCKET_NAME).unlink(missing_ok=True)
+            while self._accept():
+                pass
+            self._loop.forget(self._listener.fileno())
+            self._listener.close()
+            self._listener = None
+        return bool(self._connections)
+
     def close(self) -> None:
         """Take no more clients, and leave those there are."""
-        self._loop.forget(self._listener.fileno())
-        self._listener.close()
-        (self._folder / SOCKET_NAME).unlink(missing_ok=True)
+        self.stop_listening()
         for connection in list(self._connections):
             connection.close()
 
-    def _accept(self) -> None:
-        with suppress(OSError):  # it may have gone again, or there are too many descriptors
+    def _accept(self) -> bool:
+        """Take one client; tell whether one was there."""
+        assert self._listener is not None
+        try:
             accepted, _ = self._listener.accept()
-            accepted.setblocking(False)
-            self._connections.add(
-                _Connection(self._loop, accepted, handle=self._handle, closed=self._left)
-            )
-            self._present(True)
+        except (BlockingIOError, ConnectionError):  # it may have gone again
+            return False
+        accepted.setblocking(False)
+        self._connections.add(
+            _Connection(self._loop, accepted, handle=self._handle, closed=self._left)
+        )
+        self._present(True)
+        return True
 
     def _left(self, connection: "_Connection") -> None:
         self._connections.discard(connection)
@@ -132,9 +150,13 @@ class _Connection:
             number = request["id"]
             self._send({"id": number, "result": self._handle(request["method"], request["params"])})
         except Refused as refused:
-            self._send({"id": number, "error": {"kind": refused.kind, "message": str(refused)}})
+            error = {"kind": refused.kind, "message": str(refused), **refused.facts}
+            self._send({"id": number, "error": error})
         except (BadRequest, ValueError, KeyError, TypeError) as error:
             self._send({"id": number, "error": {"kind": "bad_request", "message": str(error)}})
+        except Exception:  # a defect of ours: the client must not wait for ever
+            traceback.print_exc()
+            self._send({"id": number, "error": {"kind": "internal", "message": "see its log"}})
 
     def _send(self, message: dict[str, Any]) -> None:
         if self._is_open:

@@ -9,11 +9,12 @@ MAX_QUEUED_BYTES = 1024 * 1024
 
 
 class InputRefused(Exception):
-    """The input was not taken; `kind` is the protocol's word for why."""
+    """The input was not taken, or not all; `kind` is the protocol's word for why."""
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: str, message: str, *, accepted: int = 0) -> None:
         super().__init__(message)
         self.kind = kind
+        self.accepted = accepted  # bytes, since the start
 
 
 class Feed:
@@ -21,10 +22,11 @@ class Feed:
 
     def __init__(self, loop: Loop, descriptor: int, *, end_mark: bytes | None) -> None:
         self._loop = loop
-        self._descriptor = descriptor
+        self._descriptor: int | None = descriptor  # None once it is closed
         self._end_mark = end_mark  # a terminal's character for the end; None: close the pipe
         self._queue = bytearray()
-        self._ends = False
+        self._ends_at: int | None = None  # how much was accepted when the end was
+        self._is_broken = False  # nobody reads it any more
         self.is_open = True
         self.accepted = 0  # bytes, since the start
 
@@ -36,49 +38,55 @@ class Feed:
         """Queue input.
 
         `offset` is what the sender believes to be accepted already: what overlaps is skipped.
-        Raises InputRefused: stdin_closed, offset_gap, input_full.
+        Raises InputRefused: stdin_closed, offset_gap, and input_full with what was taken of it.
         """
-        if not self.is_open or self._ends:
-            raise InputRefused("stdin_closed", "its input is closed")
         if offset is not None and offset > self.accepted:
-            raise InputRefused("offset_gap", f"only {self.accepted} bytes are accepted so far")
+            raise self._refusal("offset_gap", "there is a gap before it")
         new = data if offset is None else data[self.accepted - offset :]
-        if len(self._queue) + len(new) > MAX_QUEUED_BYTES:
-            raise InputRefused("input_full", f"{len(self._queue)} bytes are waiting to be read")
-        self._accept(new, eof=eof)
+        is_repeat = offset is not None and not new and (self._ends_at == self.accepted or not eof)
+        if is_repeat:
+            return
+        if not self.is_open:
+            raise self._refusal("stdin_closed", "its input is closed")
+        room = max(MAX_QUEUED_BYTES - len(self._queue), 0)
+        self._accept(new[:room], eof=eof and len(new) <= room)
+        if self._is_broken:
+            raise self._refusal("stdin_closed", "nobody reads it any more")
+        if len(new) > room:
+            raise self._refusal("input_full", f"it has not read {len(self._queue)} bytes")
 
     def close(self) -> None:
         """Take and write nothing more."""
-        if self.is_open:
-            self.is_open = False
+        self.is_open = False
+        self._queue.clear()
+        if self._descriptor is not None:
             self._loop.forget(self._descriptor)
             os.close(self._descriptor)
+            self._descriptor = None
+
+    def _refusal(self, kind: str, message: str) -> InputRefused:
+        return InputRefused(kind, message, accepted=self.accepted)
 
     def _accept(self, data: bytes, *, eof: bool) -> None:
         self.accepted += len(data)
         self._queue += data
-        if eof and self._end_mark is not None:
-            self._queue += self._end_mark
-        elif eof:
-            self._ends = True
+        if eof:
+            self._ends_at = self.accepted
+            self._queue += self._end_mark or b""
+            self.is_open = self._end_mark is not None  # a terminal takes more input after its end
         self._flush()
 
     def _flush(self) -> None:
+        assert self._descriptor is not None
         try:
             while self._queue:
                 del self._queue[: os.write(self._descriptor, self._queue)]
         except BlockingIOError:
-            self._wait_writable()
-        except OSError:  # nobody reads it any more
-            self._queue.clear()
+            self._loop.watch(self._descriptor, WRITE, self._flush)
+        except OSError:
+            self._is_broken = True
             self.close()
         else:
-            self._done()
-
-    def _wait_writable(self) -> None:
-        self._loop.watch(self._descriptor, WRITE, self._flush)
-
-    def _done(self) -> None:
-        self._loop.forget(self._descriptor)
-        if self._ends:
-            self.close()
+            self._loop.forget(self._descriptor)
+            if not self.is_open:
+                self.close()

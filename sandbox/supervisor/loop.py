@@ -3,12 +3,16 @@
 import heapq
 import selectors
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import TypeAlias
 
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
+LONGEST_WAIT_SECONDS = 3600.0  # the system takes no more than some weeks
+PAUSE_SECONDS = 0.5
 Callback: TypeAlias = Callable[[], object]  # what it returns is nobody's business
 
 
@@ -27,16 +31,22 @@ class Timer:
 
 
 class Loop:
-    """Runs callbacks until it is stopped. A callback must not block."""
+    """Runs callbacks until it is stopped. A callback must not block.
+
+    One that fails is logged, and its descriptor rests for a moment: a defect, or a machine that
+    is short of something, must not end what owns every command.
+    """
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
+        self._resting: dict[int, selectors.SelectorKey] = {}
         self._timers: list[Timer] = []
         self._numbers = count()
         self._running = False
 
     def watch(self, descriptor: int, events: int, callback: Callback) -> None:
         """Call back whenever the descriptor is ready; replaces what was watched for before."""
+        self._resting.pop(descriptor, None)
         if descriptor in self._selector.get_map():
             self._selector.modify(descriptor, events, callback)
         else:
@@ -44,6 +54,7 @@ class Loop:
 
     def forget(self, descriptor: int) -> None:
         """Watch the descriptor no more; do so before it is closed."""
+        self._resting.pop(descriptor, None)
         if descriptor in self._selector.get_map():
             self._selector.unregister(descriptor)
 
@@ -60,7 +71,7 @@ class Loop:
             for key, _ in self._selector.select(self._until_next()):
                 # What was forgotten by an earlier callback of this round is not called.
                 if self._selector.get_map().get(key.fd) is key:
-                    key.data()
+                    self._call(key.data, failed=partial(self._rest, key))
             self._fire_due()
 
     def stop(self) -> None:
@@ -70,11 +81,30 @@ class Loop:
     def _until_next(self) -> float | None:
         while self._timers and self._timers[0].is_off:
             heapq.heappop(self._timers)
-        return max(0.0, self._timers[0].due - time.monotonic()) if self._timers else None
+        if not self._timers:
+            return None
+        return min(max(0.0, self._timers[0].due - time.monotonic()), LONGEST_WAIT_SECONDS)
+
+    def _call(self, callback: Callback, *, failed: Callback) -> None:
+        try:
+            callback()
+        except Exception:
+            traceback.print_exc()
+            failed()
+
+    def _rest(self, key: selectors.SelectorKey) -> None:
+        if self._selector.get_map().get(key.fd) is key:
+            self._selector.unregister(key.fd)
+            self._resting[key.fd] = key
+            self.after(PAUSE_SECONDS, partial(self._resume, key))
+
+    def _resume(self, key: selectors.SelectorKey) -> None:
+        if self._resting.get(key.fd) is key:
+            self.watch(key.fd, key.events, key.data)
 
     def _fire_due(self) -> None:
         now = time.monotonic()
         while self._timers and (self._timers[0].is_off or self._timers[0].due <= now):
             timer = heapq.heappop(self._timers)
             if not timer.is_off:
-                timer.callback()
+                self._call(timer.callback, failed=timer.cancel)

@@ -23,6 +23,7 @@ READ_BYTES = 64 * 1024
 DRAIN_BYTES = 1024 * 1024  # as much as the largest pipe holds
 TIMEOUT_GRACE_SECONDS = 2.0
 RETRY_SECONDS = 1.0
+QUIET_MS = 20  # what is printed after that is told at once
 LOOK_SECONDS = 2.0  # how often the living descendants of an ended command are counted
 
 
@@ -110,8 +111,8 @@ class Managed:
         """How long it has printed nothing."""
         return int(1000 * (time.monotonic() - self._printed))
 
-    def start(self) -> None:
-        """Record the intent, start it, record what came of it."""
+    def intend(self) -> None:
+        """Record that it is about to be started; raise OSError if that cannot be recorded."""
         order = self.order
         self._record.append(
             "spawning",
@@ -123,13 +124,19 @@ class Managed:
             started_at=self.started_at,
             boot_id=boot_id(),
         )
+
+    def start(self) -> None:
+        """Start it, and record what came of it."""
         try:
-            self._child = spawn(order)
+            self._child = spawn(self.order)
         except SpawnFailed as failure:
             self.failure = failure
             self._note("not_started", errno=failure.errno, message=failure.message)
             self._spool.close()
             return
+        except Exception:  # a defect of ours: whether it runs is not known
+            self._give_up()
+            raise
         self._follow(self._child)
         identity = self._child.identity
         self._note("running", pid=identity.pid, start_time=identity.start_time)
@@ -137,10 +144,11 @@ class Managed:
     def end_by(
         self, number: int, grace_seconds: float, *, reason: str, termination: str = "terminated"
     ) -> None:
-        """Begin to end it and all that it started; a second time only makes haste."""
+        """Begin to end it and all that it started; another time, with another signal."""
         if self._ending is not None:
-            if number == signal.SIGKILL:
-                self._ending.kill()
+            self._ending.again(number, grace_seconds)
+            return
+        if not self.is_running and not self.descendants:
             return
         self.cleanup_failed = False
         self._ending = Ending(
@@ -169,6 +177,9 @@ class Managed:
 
     def look_for_descendants(self) -> None:
         """Count again what it left behind, after something ended."""
+        if self._ending is not None:
+            self._ending.look_soon()
+            return
         if self.end is not None and self.descendants:
             self._set_descendants(self._family())
 
@@ -181,6 +192,21 @@ class Managed:
             self._open_feed(child.stdin)
         if self.order.timeout_ms is not None:
             self._timeout = self._loop.after(self.order.timeout_ms / 1000, self._time_is_over)
+
+    def _give_up(self) -> None:
+        """End what may have been started but cannot be followed; it is never started again."""
+        for identity in family_of(self.order.process_id, leader=None, known=()):
+            identity.send(signal.SIGKILL)
+        self.elapsed_seconds = time.monotonic() - self._began
+        self.end = End(
+            termination="lost",
+            exit_code=None,
+            signal=None,
+            reason="its supervisor could not follow it",
+            ended_at=now(),
+        )
+        self._record_end()
+        self._spool.close()
 
     def _open_feed(self, descriptor: int) -> None:
         if self.order.tty is None:
@@ -204,7 +230,7 @@ class Managed:
         if not data:
             self._close_stream(stream)
             return 0
-        was_quiet = self.idle_ms > 100
+        was_quiet = not self.totals[Stream.MERGED] or self.idle_ms > QUIET_MS
         self._spool.append(stream, data)
         self._printed = time.monotonic()
         self._changed(self, was_quiet)
@@ -236,6 +262,8 @@ class Managed:
         self.end = self._end_of(status)
         self._record_end()
         self._let_go()
+        if self._ending is not None:
+            self._ending.look_soon()
         self._set_descendants(left - {child.identity})
         self._changed(self, True)
 
@@ -295,7 +323,8 @@ class Managed:
     def _family(self) -> set[Identity]:
         """Return what lives of it; a program that has ended counts until it is reaped."""
         leader = self.pid
-        family = family_of(self.order.process_id, leader=leader, known=self.descendants)
+        known = self.descendants | (self._ending.seen if self._ending else set())
+        family = family_of(self.order.process_id, leader=leader, known=known)
         if self._child is not None and self.is_running:
             family.add(self._child.identity)
         return family
@@ -310,14 +339,18 @@ class Managed:
         if changed:
             self._changed(self, True)
 
-    def _ending_finished(self, may_live: bool) -> None:
+    def _ending_finished(self, living: set[Identity]) -> None:
         assert self._ending is not None
         assert self._child is not None
-        self.descendants_ended += len(self._ending.seen - {self._child.identity})
-        self.cleanup_failed = may_live
+        self.descendants_ended += len(self._ending.seen - living - {self._child.identity})
+        self.cleanup_failed = bool(living)
         self._ending = None
-        self._note("ended", descendants_ended=self.descendants_ended, cleanup_failed=may_live)
-        self._set_descendants(self._family() if may_live else set())
+        self._note(
+            "ended",
+            descendants_ended=self.descendants_ended,
+            cleanup_failed=self.cleanup_failed,
+        )
+        self._set_descendants(living - {self._child.identity})
         self._changed(self, True)
 
 

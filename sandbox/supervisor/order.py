@@ -50,15 +50,18 @@ def order_from(parameters: Mapping[str, Any]) -> Order:
     try:
         stdin, tty = parameters["stdin"], parameters["tty"]
         return Order(
-            operation_id=_name(parameters["operation_id"]),
-            process_id=_name(parameters["process_id"]),
+            operation_id=id_from(parameters["operation_id"]),
+            process_id=id_from(parameters["process_id"]),
             group=str(parameters["group"]),
-            argv=tuple(map(str, parameters["argv"])),
+            argv=_argv(parameters["argv"]),
             cwd=str(parameters["cwd"]),
             env={str(name): str(value) for name, value in parameters["env"].items()},
             stdin=stdin
-            and Stdin(data=base64.b64decode(stdin["data"]), keep_open=bool(stdin["keep_open"])),
-            tty=tty and Terminal(rows=int(tty["rows"]), cols=int(tty["cols"])),
+            and Stdin(
+                data=base64.b64decode(stdin["data"], validate=True),
+                keep_open=bool(stdin["keep_open"]),
+            ),
+            tty=tty and terminal_from(tty),
             timeout_ms=_milliseconds(parameters["timeout_ms"]),
             orphan_grace_ms=_milliseconds(parameters["orphan_grace_ms"]),
             output_limit_bytes=int(parameters.get("output_limit_bytes") or DEFAULT_LIMIT_BYTES),
@@ -67,12 +70,26 @@ def order_from(parameters: Mapping[str, Any]) -> Order:
         raise BadRequest(f"dispatch: {error!r}") from error
 
 
-def _name(value: object) -> str:
-    """Return an id; it becomes the name of a folder, so it may hold no path."""
+def terminal_from(size: Mapping[str, Any]) -> Terminal:
+    """Return the size of a terminal; raise ValueError if the system has none such."""
+    rows, cols = int(size["rows"]), int(size["cols"])
+    if not (0 < rows < 2**16 and 0 < cols < 2**16):
+        raise ValueError(f"no terminal has {rows} rows and {cols} columns")
+    return Terminal(rows=rows, cols=cols)
+
+
+def id_from(value: object) -> str:
+    """Return an id; it becomes the name of a file, so it may hold no path. Raises ValueError."""
     text = str(value)
-    if not text or "/" in text or text.startswith("."):
+    if not text or "/" in text or "\0" in text or text.startswith("."):
         raise ValueError(f"{text!r} is no id")
     return text
+
+
+def _argv(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not isinstance(value[0], str):
+        raise ValueError("argv is no list that begins with a program")
+    return tuple(map(str, value))
 
 
 def _milliseconds(value: object) -> int | None:

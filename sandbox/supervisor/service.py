@@ -13,7 +13,7 @@ from sandbox.supervisor.family import boot_id
 from sandbox.supervisor.feed import InputRefused
 from sandbox.supervisor.loop import Loop, Timer
 from sandbox.supervisor.managed import Managed, now
-from sandbox.supervisor.order import BadRequest, Order, Terminal, order_from
+from sandbox.supervisor.order import BadRequest, Order, id_from, order_from, terminal_from
 from sandbox.supervisor.view import View, view_of
 
 PROTOCOL = 1
@@ -24,9 +24,10 @@ STOP_GRACE_SECONDS = 2.0
 class Refused(Exception):
     """The request cannot be done; `kind` is the protocol's word for why."""
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: str, message: str, **facts: int) -> None:
         super().__init__(message)
         self.kind = kind
+        self.facts = facts  # what else its reply says
 
 
 class Service:
@@ -40,6 +41,7 @@ class Service:
         self._seq = 0
         self._seqs: dict[str, int] = {}
         self._untold: dict[str, Timer] = {}
+        self._is_stopping = False
         self._orphan_timers: list[Timer] = []
         self._started_at = now()
         self._methods: Mapping[str, Callable[[Mapping[str, Any]], View]] = {
@@ -70,7 +72,7 @@ class Service:
         try:
             return self._methods[method](parameters)
         except InputRefused as refused:
-            raise Refused(refused.kind, str(refused)) from refused
+            raise Refused(refused.kind, str(refused), accepted=refused.accepted) from refused
         except (KeyError, TypeError, ValueError) as error:
             raise BadRequest(f"{method}: {error!r}") from error
 
@@ -84,7 +86,8 @@ class Service:
             else [
                 self._loop.after(grace / 1000, partial(self._orphaned, managed))
                 for managed in self._managed.values()
-                if managed.is_running and (grace := managed.order.orphan_grace_ms) is not None
+                if (managed.is_running or managed.descendants)
+                and (grace := managed.order.orphan_grace_ms) is not None
             ]
         )
 
@@ -96,7 +99,8 @@ class Service:
                 managed.look_for_descendants()
 
     def end_all(self, reason: str) -> None:
-        """End every command and what it started."""
+        """End every command and what it started, and start no more."""
+        self._is_stopping = True
         for managed in self._managed.values():
             managed.end_by(signal.SIGTERM, STOP_GRACE_SECONDS, reason=reason)
 
@@ -115,29 +119,40 @@ class Service:
             return {"known": True, "process": known}
         if self._archive.is_fenced(order.operation_id):
             raise Refused("fenced", "the operation was given up before it arrived")
+        if self._is_stopping:
+            raise Refused("stopping", "the supervisor is about to leave")
+        if order.process_id in self._managed or self._archive.view(order.process_id):
+            raise BadRequest("the process id is another operation's")
         return {"known": False, "process": self._start(order)}
 
     def _start(self, order: Order) -> View:
-        folder = self._archive.new_folder(order.operation_id, order.process_id)
-        managed = Managed(
-            self._loop,
-            order,
-            folder,
-            changed=self._changed,
-            has_orphans=self._has_orphans,
-        )
+        managed = self._intended(order)
+        # Known from here on, whatever happens: another dispatch must not start it again.
+        self._managed[order.process_id] = managed
         try:
             managed.start()
-        except OSError as error:
-            raise Refused("unrecorded", os.strerror(error.errno or 0).lower()) from error
-        self._managed[order.process_id] = managed
-        self._next_seq(managed)
-        view = self._view(managed)
-        self._forget_settled(managed)
+        finally:
+            self._next_seq(managed)
+            view = self._view(managed)
+            self._forget_settled(managed)
         return view
 
+    def _intended(self, order: Order) -> Managed:
+        try:
+            managed = Managed(
+                self._loop,
+                order,
+                self._archive.new_folder(order.operation_id, order.process_id),
+                changed=self._changed,
+                has_orphans=self._has_orphans,
+            )
+            managed.intend()
+        except OSError as error:
+            raise Refused("unrecorded", os.strerror(error.errno or 0).lower()) from error
+        return managed
+
     def _lookup(self, parameters: Mapping[str, Any]) -> View:
-        operation_id = str(parameters["operation_id"])
+        operation_id = id_from(parameters["operation_id"])
         view = self._view_of_operation(operation_id)
         if view is None and parameters["fence"]:
             self._archive.fence(operation_id)
@@ -150,7 +165,7 @@ class Service:
         managed = self._known(parameters)
         offset = parameters["offset"]
         managed.write(
-            base64.b64decode(parameters["data"]),
+            base64.b64decode(parameters["data"], validate=True),
             eof=bool(parameters["eof"]),
             offset=None if offset is None else int(offset),
         )
@@ -162,7 +177,7 @@ class Service:
             raise Refused("not_tty", "it has pipes, no terminal")
         if not managed.is_running:
             raise Refused("not_running", "it has ended")
-        managed.resize(Terminal(rows=int(parameters["rows"]), cols=int(parameters["cols"])))
+        managed.resize(terminal_from(parameters))
         return {"process": self._view(managed)}
 
     def _terminate(self, parameters: Mapping[str, Any]) -> View:

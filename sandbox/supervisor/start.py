@@ -5,8 +5,8 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from sandbox.errors import SupervisorUnavailable
@@ -14,6 +14,7 @@ from sandbox.supervisor.address import SOCKET_NAME
 
 START_SECONDS = 10.0
 IDLE_EXIT_SECONDS = 60.0
+POLL_SECONDS = 0.005
 _PROGRAM = (sys.executable, "-I", "-m", "sandbox.supervisor")
 
 
@@ -54,6 +55,16 @@ def connect_or_start(
 
 
 def _start(folder: Path, idle_exit_seconds: float) -> socket.socket:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        connection = _wait_for_answer(folder, _spawn(folder, idle_exit_seconds), deadline)
+        if connection is not None:
+            return connection
+        time.sleep(POLL_SECONDS)  # another one still holds the folder, and is about to leave
+    raise SupervisorUnavailable(f"it did not answer in {START_SECONDS} s; see {folder / 'log'}")
+
+
+def _spawn(folder: Path, idle_exit_seconds: float) -> "subprocess.Popen[bytes]":
     with (folder / "log").open("ab") as log:
         started = subprocess.Popen(
             [*_PROGRAM, str(folder), "--idle-exit-seconds", str(idle_exit_seconds)],
@@ -64,13 +75,23 @@ def _start(folder: Path, idle_exit_seconds: float) -> socket.socket:
             stderr=log,
             start_new_session=True,
         )
-    deadline = time.monotonic() + START_SECONDS
+    # It is our child although it outlives us: should it end first, it must not stay a zombie.
+    threading.Thread(target=started.wait, name="reap supervisor", daemon=True).start()
+    return started
+
+
+def _wait_for_answer(
+    folder: Path, started: "subprocess.Popen[bytes]", deadline: float
+) -> socket.socket | None:
+    """Return a connection; None if what was started left the folder to another one."""
     while time.monotonic() < deadline:
+        code = started.poll()  # before connecting: the one it gave way to may answer
         connection = connect(folder)
         if connection is not None:
             return connection
-        with suppress(subprocess.TimeoutExpired):
-            code = started.wait(0.01)
-            if code != 0:
-                raise SupervisorUnavailable(f"it ended with code {code}; see {folder / 'log'}")
-    raise SupervisorUnavailable(f"it did not answer in {START_SECONDS} s; see {folder / 'log'}")
+        if code is not None and code != 0:
+            raise SupervisorUnavailable(f"it ended with code {code}; see {folder / 'log'}")
+        if code is not None:
+            return None
+        time.sleep(POLL_SECONDS)
+    return None
