@@ -101,6 +101,8 @@ class SupervisorClient:
         try:
             reply = await wire.request("dispatch", dispatch_parameters(request))
         except SupervisorRefused as refused:
+            if refused.kind == "internal":  # it failed at some point, perhaps after the start
+                raise DispatchUnknown(request.operation_id) from refused
             raise DispatchRefused(refused.message) from refused
         except SupervisorLost as lost:
             raise DispatchUnknown(request.operation_id) from lost

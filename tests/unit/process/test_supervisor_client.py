@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import socket
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from anyio.abc import SocketStream
 
 from sandbox import SpoolReader, Stream, connect, connect_or_start
 from tests.support.supervisors import stop_supervisor
@@ -159,6 +161,25 @@ async def test_a_dispatch_that_never_arrived_is_settled_by_a_fence(
                 await client.dispatch(order("touch", str(tmp_path / "ran")))
 
     assert not (tmp_path / "ran").exists()
+
+
+async def test_a_defect_of_the_supervisor_confirms_nothing(tmp_path: Path) -> None:
+    async def answer(connection: SocketStream) -> None:
+        async with connection:
+            async for data in connection:
+                request = json.loads(data)
+                reply: dict[str, object] = {"id": request["id"], "result": {"processes": []}}
+                if request["method"] == "dispatch":
+                    error = {"kind": "internal", "message": "see its log"}
+                    reply = {"id": request["id"], "error": error}
+                await connection.send(json.dumps(reply).encode() + b"\n")
+
+    listener = await anyio.create_unix_listener(tmp_path / "socket")
+    async with listener, anyio.create_task_group() as tasks, client_of(tmp_path) as client:
+        tasks.start_soon(listener.serve, answer)
+        with pytest.raises(DispatchUnknown):
+            await client.dispatch(order("true"))
+        tasks.cancel_scope.cancel()
 
 
 @pytest.mark.guarantee("field-43")
