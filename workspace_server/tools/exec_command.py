@@ -34,7 +34,7 @@ from workspace_server.workspace.root import Root
 LONGEST_ARGUMENT_BYTES = 131_071  # MAX_ARG_STRLEN of Linux, less the NUL
 DEFAULT_TIMEOUT_MS = 30 * 60 * 1000
 LONGEST_TIMEOUT_MS = 24 * 60 * 60 * 1000
-SHELLS = ("/bin/bash", "/bin/sh")
+SHELL = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"
 
 OutputBytes = Annotated[
     int,
@@ -157,8 +157,7 @@ def _checked_argv(arguments: ExecCommandArguments) -> tuple[str, ...]:
 def _argv(arguments: ExecCommandArguments) -> tuple[str, ...]:
     if arguments.shell is None:
         return tuple(arguments.command or ())
-    shell = next((path for path in SHELLS if os.path.exists(path)), SHELLS[-1])
-    return (shell, "-c", arguments.shell)
+    return (SHELL, "-c", arguments.shell)
 
 
 def _check_argument(what: str, text: str) -> None:
