@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from tests.support.supervisors import stop_supervisor
 
 from tests.support.client import ERAS, Agent, Place, agent_at
+from tests.support.supervisors import stop_supervisor
 
 Connect: TypeAlias = Callable[..., AbstractAsyncContextManager[Agent]]
 
