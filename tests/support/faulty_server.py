@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from workspace_server.cli import main
 from workspace_server.process.control import Control
 from workspace_server.process.snapshot import Snapshot
-from workspace_server.tools import processes
+from workspace_server.tools import process_steering
 from workspace_server.tools.files import FindResult
 from workspace_server.tools.tool import Arguments, Call, Result
 from workspace_server.workspace import files
@@ -43,7 +43,7 @@ def unkillable() -> None:
     ) -> Snapshot:
         return process
 
-    processes.CLEANUP_SECONDS = 0.2
+    process_steering.CLEANUP_SECONDS = 0.2
     Control.terminate = terminate  # type: ignore[method-assign]
 
 

@@ -4,14 +4,12 @@ from workspace_server.tools.exec_command import EXEC_COMMAND
 from workspace_server.tools.files import FIND, READ
 from workspace_server.tools.operations import OPERATION_LIST, OPERATION_STATUS
 from workspace_server.tools.patches import APPLY_PATCH
-from workspace_server.tools.processes import (
-    PROCESS_LIST,
+from workspace_server.tools.process_steering import (
     PROCESS_RESIZE,
-    PROCESS_STATUS,
-    READ_PROCESS,
     TERMINATE_PROCESS,
     WRITE_STDIN,
 )
+from workspace_server.tools.process_watching import PROCESS_LIST, PROCESS_STATUS, READ_PROCESS
 from workspace_server.tools.tool import AnyTool
 from workspace_server.tools.workspaces import WORKSPACE_INFO
 

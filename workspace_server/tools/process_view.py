@@ -56,7 +56,7 @@ def process_view(
         operation_id=snapshot.operation_id,
         process_id=snapshot.process_id,
         dispatch_status="unknown" if snapshot.state is ProcessState.PENDING else "confirmed",
-        state=_state(snapshot.state),
+        state=state_word(snapshot.state),
         termination=end.termination.value if end else None,
         exit_code=end.exit_code if end else None,
         signal=signal_name(end.signal) if end else None,
@@ -106,7 +106,8 @@ def view_text(view: ProcessView) -> Sequence[str]:
     return (view.output, facts) if view.output else (facts,)
 
 
-def _state(state: ProcessState) -> Literal["running", "exited"] | None:
+def state_word(state: ProcessState) -> Literal["running", "exited"] | None:
+    """Return the word that clients see; None while nothing is confirmed to run."""
     match state:
         case ProcessState.RUNNING:
             return "running"

@@ -9,11 +9,17 @@ from workspace_server.domain.errors import ProcessNotFound
 from workspace_server.domain.process import ProcessState
 from workspace_server.process.snapshot import Snapshot
 from workspace_server.tools.process_view import ProcessView, WaitEnd, process_view
-from workspace_server.tools.tool import Call
+from workspace_server.tools.tool import Arguments, Call
 
 Condition: TypeAlias = Callable[[Snapshot], bool]
 
 QUIET_SECONDS = 0.1  # output that pauses this long is taken for an answer
+
+
+class ProcessArguments(Arguments):
+    """Which process."""
+
+    process_id: str
 
 
 def ended(snapshot: Snapshot) -> bool:
