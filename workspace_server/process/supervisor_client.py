@@ -85,7 +85,10 @@ class SupervisorClient:
         if connection is None:
             return False
         async with self._connecting:
-            await self._take_over(connection)
+            try:
+                await self._take_over(connection)
+            except SupervisorLost:  # it was about to leave
+                return False
         return True
 
     async def dispatch(self, request: DispatchRequest) -> SupervisorProcess:

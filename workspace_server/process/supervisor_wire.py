@@ -11,6 +11,7 @@ from anyio.abc import SocketStream
 
 from workspace_server.process.supervisor_messages import Message
 
+REPLY_SECONDS = 15.0
 _READ_BYTES = 256 * 1024
 
 
@@ -53,8 +54,9 @@ class Wire:
         number = next(self._numbers)
         pending = self._pending[number] = _Pending()
         try:
-            await self._send({"id": number, "method": method, "params": parameters})
-            await pending.answered.wait()
+            with anyio.move_on_after(REPLY_SECONDS):  # a stopped supervisor is as good as none
+                await self._send({"id": number, "method": method, "params": parameters})
+                await pending.answered.wait()
         finally:
             del self._pending[number]
         if pending.reply is None:

@@ -139,7 +139,7 @@ async def _status_result(
     services = call.services
     entry = _entry(operation).model_dump()
     if operation.kind is OperationKind.COMMAND and operation.process_id is not None:
-        entry |= await _process_facts(call, operation.process_id)
+        entry |= await _process_facts(call, operation, operation.process_id)
     else:
         entry |= _patch_facts(await services.patches.disk_state(operation), operation)
     if detail:
@@ -150,13 +150,14 @@ async def _status_result(
     return OperationStatusResult(**entry)
 
 
-async def _process_facts(call: Call, process_id: str) -> dict[str, Any]:
+async def _process_facts(call: Call, operation: Operation, process_id: str) -> dict[str, Any]:
     snapshot = await call.services.commands.snapshot(process_id)
     end = snapshot.end
     return {
         "process_state": snapshot.state.value,
         "exit_code": end.exit_code if end else None,
         "signal": signal_name(end.signal) if end else None,
+        "outcome": dict(operation.outcome) if operation.outcome else None,
     }
 
 
