@@ -1,8 +1,8 @@
-"""What a client orders: the fields of a dispatch, checked."""
+"""What a client orders, and the parameters that carry it over the socket."""
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sandbox.supervisor.spool import DEFAULT_LIMIT_BYTES
@@ -43,6 +43,15 @@ class Order:
     timeout_ms: int | None
     orphan_grace_ms: int | None  # how long it may run when no client is there; None: to its end
     output_limit_bytes: int = DEFAULT_LIMIT_BYTES
+
+
+def parameters_of(order: Order) -> Mapping[str, Any]:
+    """Return the parameters of a dispatch, as JSON can carry them."""
+    stdin = order.stdin and {
+        "data": base64.b64encode(order.stdin.data).decode("ascii"),
+        "keep_open": order.stdin.keep_open,
+    }
+    return {**asdict(order), "stdin": stdin}
 
 
 def order_from(parameters: Mapping[str, Any]) -> Order:

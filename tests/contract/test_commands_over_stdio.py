@@ -209,3 +209,19 @@ async def test_no_secret_of_the_server_reaches_a_command(connect: Connect) -> No
         view = await agent.call("exec_command", command=["env"], env={"MINE": "yes"})
     assert "MINE=yes" in view["output"]
     assert "PYTEST_CURRENT_TEST" not in view["output"]
+
+
+async def test_input_given_at_the_start_ends_on_pipes_and_stays_open_on_a_terminal(
+    connect: Connect,
+) -> None:
+    async with connect() as agent:
+        piped = await agent.call("exec_command", command=["cat"], stdin="fed\n")
+        typed = await agent.call(
+            "exec_command", shell='read a; read b; echo "$a+$b"', stdin="1\n", tty=True, wait_ms=200
+        )
+        answer = await agent.call(
+            "write_stdin", process_id=typed["process_id"], data="2\n", wait_ms=5000
+        )
+    assert (piped["output"], piped["exit_code"]) == ("fed\n", 0)
+    assert typed["state"] == "running"
+    assert "1+2" in answer["output"]

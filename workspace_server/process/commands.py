@@ -8,6 +8,7 @@ from typing import TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 
+from sandbox import Order
 from workspace_server.domain.errors import ProcessNotFound
 from workspace_server.domain.failure import failure_object
 from workspace_server.domain.operation import Operation, OperationKind, OperationStatus, is_final
@@ -20,7 +21,7 @@ from workspace_server.process.supervisor_client import (
     DispatchUnknown,
     SupervisorClient,
 )
-from workspace_server.process.supervisor_messages import DispatchRequest, SupervisorProcess
+from workspace_server.process.supervisor_messages import SupervisorProcess
 from workspace_server.process.supervisor_wire import SupervisorLost
 from workspace_server.workspace.lease import HolderKind, Leases
 
@@ -65,7 +66,7 @@ class Commands:
         with anyio.move_on_after(budget_seconds, shield=True):
             await self._mirror.flush()
 
-    async def start(self, operation: Operation, request: DispatchRequest) -> None:
+    async def start(self, operation: Operation, order: Order) -> None:
         """Hand a recorded command to the supervisor.
 
         When the reply is lost the operation becomes `unknown`; `settle` finds out later. When it is
@@ -73,14 +74,14 @@ class Commands:
         """
         self._may_run[operation.operation_id] = operation.root
         try:
-            view = await self._supervisor.dispatch(request)
+            view = await self._supervisor.dispatch(order)
         except DispatchUnknown:
             self._lost_replies.add(operation.operation_id)
             await self._ledger.operations.move(
                 operation.operation_id, operation.status, OperationStatus.UNKNOWN
             )
         except DispatchRefused as refused:
-            await self._record_not_started(operation, request.process_id, refused.reason)
+            await self._record_not_started(operation, order.process_id, refused.reason)
         else:
             if view.state is ProcessState.NOT_STARTED:
                 await self._mirror.flush()

@@ -11,12 +11,10 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
-from sandbox import SupervisorUnavailable, connect, connect_or_start
+from sandbox import Order, SupervisorUnavailable, connect, connect_or_start, parameters_of
 from workspace_server.domain.process import ProcessState
 from workspace_server.process.supervisor_messages import (
-    DispatchRequest,
     SupervisorProcess,
-    dispatch_parameters,
     process_from,
     write_parameters,
 )
@@ -91,7 +89,7 @@ class SupervisorClient:
                 return False
         return True
 
-    async def dispatch(self, request: DispatchRequest) -> SupervisorProcess:
+    async def dispatch(self, order: Order) -> SupervisorProcess:
         """Have a command started, by a supervisor that is started for it if none is there.
 
         Asking twice starts it once. The process may be one that could not be started. Raises
@@ -102,13 +100,13 @@ class SupervisorClient:
         except SupervisorLost as lost:
             raise DispatchRefused("the supervisor could not be started") from lost
         try:
-            reply = await wire.request("dispatch", dispatch_parameters(request))
+            reply = await wire.request("dispatch", parameters_of(order))
         except SupervisorRefused as refused:
             if refused.kind == "internal":  # it failed at some point, perhaps after the start
-                raise DispatchUnknown(request.operation_id) from refused
+                raise DispatchUnknown(order.operation_id) from refused
             raise DispatchRefused(refused.message) from refused
         except SupervisorLost as lost:
-            raise DispatchUnknown(request.operation_id) from lost
+            raise DispatchUnknown(order.operation_id) from lost
         return self._heard(reply["process"])
 
     async def lookup(self, operation_id: str, *, fence: bool) -> SupervisorProcess | None:

@@ -1,8 +1,8 @@
-"""What goes over the supervisor's socket, as values."""
+"""What comes over the supervisor's socket, as values."""
 
 import base64
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -10,38 +10,6 @@ from sandbox import Stream
 from workspace_server.domain.process import ProcessEnd, ProcessState, Termination
 
 Message: TypeAlias = Mapping[str, Any]  # JSON of the supervisor, whose program is our own
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stdin:
-    """What a command reads."""
-
-    data: bytes
-    keep_open: bool  # False: end of input follows the data
-
-
-@dataclass(frozen=True, kw_only=True)
-class Terminal:
-    """The size of a terminal, in characters."""
-
-    rows: int
-    cols: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class DispatchRequest:
-    """A command to be run, with the ids that were recorded for it."""
-
-    operation_id: str
-    process_id: str
-    group: str  # the root of its workspace
-    argv: tuple[str, ...]
-    cwd: str
-    env: Mapping[str, str]  # the whole environment
-    stdin: Stdin | None  # None: the null device
-    tty: Terminal | None
-    timeout_ms: int | None
-    orphan_grace_ms: int | None  # how long it may run with no server there; None: to its end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +41,6 @@ class SupervisorProcess:
         """Whether nothing of it is left to follow: program, streams and descendants have ended."""
         is_over = self.state is not ProcessState.RUNNING and not self.ending
         return is_over and Stream.MERGED in self.ended_streams and not self.descendants
-
-
-def dispatch_parameters(request: DispatchRequest) -> Message:
-    """Return the parameters of a dispatch."""
-    return {**asdict(request), "stdin": _stdin(request.stdin)}
 
 
 def write_parameters(process_id: str, *, data: bytes, eof: bool, offset: int | None) -> Message:
@@ -121,10 +84,6 @@ def _end(view: Message) -> ProcessEnd | None:
         reason=view["reason"],
         ended_at=datetime.fromisoformat(view["ended_at"]),
     )
-
-
-def _stdin(stdin: Stdin | None) -> Message | None:
-    return None if stdin is None else {"data": _text(stdin.data), "keep_open": stdin.keep_open}
 
 
 def _text(data: bytes) -> str:

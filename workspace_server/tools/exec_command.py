@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from sandbox import Order, Stdin, Terminal
 from workspace_server.domain.errors import (
     InvalidArguments,
     InvalidCommand,
@@ -18,7 +19,6 @@ from workspace_server.domain.paths import parse_path
 from workspace_server.ledger.processes import NewProcess
 from workspace_server.process.commands import Commands
 from workspace_server.process.environment import command_environment
-from workspace_server.process.supervisor_messages import DispatchRequest, Stdin, Terminal
 from workspace_server.tools.process_view import ProcessView, unknown_dispatch, view_text
 from workspace_server.tools.tool import (
     MAX_WAIT_MS,
@@ -54,7 +54,7 @@ class ExecCommandArguments(MutationArguments):
     stdin: str | None = Field(
         default=None,
         description="Text to feed, then end of input. An empty string keeps the input open for "
-        "write_stdin. Without it there is none.",
+        "write_stdin, as a terminal's always is. Without it there is none.",
     )
     tty: bool = Field(default=False, description="Give it a terminal; its input stays open.")
     rows: Annotated[int, Field(ge=1, le=1000)] = 24
@@ -71,11 +71,11 @@ class ExecCommandArguments(MutationArguments):
 @dataclass(frozen=True, kw_only=True)
 class _PreparedCommand:
     commands: Commands
-    request: DispatchRequest
+    order: Order
     process: NewProcess
 
     async def perform(self, operation: Operation) -> None:
-        await self.commands.start(operation, self.request)
+        await self.commands.start(operation, self.order)
 
 
 async def prepare(
@@ -83,12 +83,11 @@ async def prepare(
 ) -> _PreparedCommand:
     """Check the command; nothing is started."""
     argv = _checked_argv(arguments)
-    _refuse_conflicting_input(arguments)
     cwd = await call.services.files.read(
         call.target.root, lambda root: _folder(root, parse_path(arguments.cwd))
     )
     process_id = mint(IdKind.PROCESS, call.services.clock)
-    request = DispatchRequest(
+    order = Order(
         operation_id=operation_id,
         process_id=process_id,
         group=call.target.root,
@@ -104,7 +103,7 @@ async def prepare(
     )
     return _PreparedCommand(
         commands=call.services.commands,
-        request=request,
+        order=order,
         process=NewProcess(process_id=process_id, argv=argv, tty=arguments.tty),
     )
 
@@ -188,20 +187,12 @@ def _checked_environment(arguments: ExecCommandArguments) -> dict[str, str]:
     return overrides
 
 
-def _refuse_conflicting_input(arguments: ExecCommandArguments) -> None:
-    if arguments.tty and arguments.stdin is not None:
-        raise InvalidArguments(
-            "stdin and tty exclude each other.",
-            recovery="With tty: true the input is open; send it with write_stdin.",
-            details={"field": "stdin"},
-        )
-
-
 def _stdin(arguments: ExecCommandArguments) -> Stdin | None:
     if arguments.stdin is None:
         return None
     return Stdin(
-        data=arguments.stdin.encode("utf-8", "surrogatepass"), keep_open=arguments.stdin == ""
+        data=arguments.stdin.encode("utf-8", "surrogatepass"),
+        keep_open=arguments.tty or not arguments.stdin,
     )
 
 

@@ -12,7 +12,15 @@ import anyio
 import pytest
 from anyio.abc import SocketStream
 
-from sandbox import SpoolReader, Stream, connect, connect_or_start
+from sandbox import (
+    Order,
+    SpoolReader,
+    Stdin,
+    Stream,
+    Terminal,
+    connect,
+    connect_or_start,
+)
 from tests.support.supervisors import stop_supervisor
 from workspace_server.domain.process import ProcessState, Termination
 from workspace_server.process.supervisor_client import (
@@ -21,10 +29,7 @@ from workspace_server.process.supervisor_client import (
     SupervisorClient,
 )
 from workspace_server.process.supervisor_messages import (
-    DispatchRequest,
-    Stdin,
     SupervisorProcess,
-    Terminal,
 )
 from workspace_server.process.supervisor_wire import SupervisorLost, SupervisorRefused
 
@@ -225,8 +230,8 @@ async def client_of(folder: Path) -> AsyncIterator[SupervisorClient]:
             tasks.cancel_scope.cancel()
 
 
-def order(*argv: str, stdin: Stdin | None = None, tty: Terminal | None = None) -> DispatchRequest:
-    return DispatchRequest(
+def order(*argv: str, stdin: Stdin | None = None, tty: Terminal | None = None) -> Order:
+    return Order(
         operation_id="op-1",
         process_id="proc-1",
         group="/",

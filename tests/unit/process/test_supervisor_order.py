@@ -8,9 +8,9 @@ import anyio
 import pytest
 from anyio.abc import SocketStream
 
+from sandbox import Order
 from workspace_server.domain.process import ProcessState
 from workspace_server.process.supervisor_client import SupervisorClient
-from workspace_server.process.supervisor_messages import DispatchRequest
 
 RUNNING: dict[str, Any] = {
     "operation_id": "op-1",
@@ -45,7 +45,7 @@ EXITED = RUNNING | {
     "eof": {"stdout": True, "stderr": True},
     "seq": 2,
 }
-REQUEST = DispatchRequest(
+REQUEST = Order(
     operation_id="op-1",
     process_id="proc-1",
     group="/",
