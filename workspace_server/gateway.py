@@ -33,6 +33,7 @@ from workspace_server.tools.tool import (
     Prepared,
     Result,
 )
+from workspace_server.tools.turns import Turns
 from workspace_server.workspace.lease import HolderKind
 from workspace_server.workspace.registry import Workspace
 
@@ -50,6 +51,7 @@ class Gateway:
     def __init__(self, catalogue: Sequence[AnyTool], services: Services) -> None:
         self._tools = {tool.name: tool for tool in catalogue}
         self._services = services
+        self._turns = Turns()
 
     @property
     def tools(self) -> Sequence[AnyTool]:
@@ -93,26 +95,41 @@ class Gateway:
     async def _mutate(
         self, call: Call, tool: AnyTool, arguments: MutationArguments
     ) -> MutationResult:
-        assert tool.mutation is not None
         new = self._new_operation(call, tool, arguments)
-        earlier = await self._bound_to_key(new)
+        if new.operation_key is None:
+            earlier = await self._carry_out(call, tool, arguments, new)
+        else:
+            async with self._turns.of((new.root, new.principal, new.operation_key)):
+                earlier = await self._bound_to_key(new) or await self._carry_out(
+                    call, tool, arguments, new
+                )
         if earlier is not None:
             return await self._replay(call, tool, arguments, new, earlier)
+        return await self._answer(call, tool, arguments, new.operation_id)
+
+    async def _carry_out(
+        self, call: Call, tool: AnyTool, arguments: MutationArguments, new: NewOperation
+    ) -> Operation | None:
+        """Do it, and return nothing; or return the earlier operation that has its key.
+
+        Twins take turns, so that can only be one whose caller has gone while it was under way.
+        """
+        assert tool.mutation is not None
         try:
             prepared = await tool.mutation.prepare(call, arguments, new.operation_id)
         except WorkspaceServerError as error:
             earlier = await self._bound_to_key(new)
-            if earlier is not None:  # a twin was faster, and changed what this one looked at
-                return await self._replay(call, tool, arguments, new, earlier)
-            await self._record_refusal(new, error)
-            raise
+            if earlier is None:
+                await self._record_refusal(new, error)
+                raise
+            return earlier
         if prepared.process is not None:
             new = replace(new, process_id=prepared.process.process_id)
         try:
             await self._lease_and_perform(new, prepared)
-        except KeyTaken as taken:  # a twin was faster
-            return await self._replay(call, tool, arguments, new, taken.operation)
-        return await self._answer(call, tool, arguments, new.operation_id)
+        except KeyTaken as taken:
+            return taken.operation
+        return None
 
     def _new_operation(
         self, call: Call, tool: AnyTool, arguments: MutationArguments
@@ -176,13 +193,11 @@ class Gateway:
         await self._services.in_flight.run(new.operation_id, work)
 
     async def _record_and_perform(self, new: NewOperation, prepared: Prepared) -> None:
-        keeps_lease = False
         try:
             operation = await self._services.ledger.operations.begin(new, prepared.process)
             await prepared.perform(operation)
-            keeps_lease = self._services.commands.may_run(new.operation_id)
         finally:
-            if not keeps_lease:
+            if not self._services.commands.may_run(new.operation_id):
                 self._services.leases.release(new.root, new.operation_id)
 
     async def _answer(

@@ -1,5 +1,7 @@
 import re
+from typing import Any
 
+import anyio
 import pytest
 
 from tests.contract.conftest import Connect
@@ -225,3 +227,19 @@ async def test_input_given_at_the_start_ends_on_pipes_and_stays_open_on_a_termin
     assert (piped["output"], piped["exit_code"]) == ("fed\n", 0)
     assert typed["state"] == "running"
     assert "1+2" in answer["output"]
+
+
+@pytest.mark.guarantee("field-46")
+async def test_twins_of_a_command_in_flight_run_it_once(connect: Connect, place: Place) -> None:
+    results: list[dict[str, Any]] = []
+    async with connect() as agent, anyio.create_task_group() as tasks:
+
+        async def twin() -> None:
+            ask = {"shell": "echo ran >> count.txt; sleep 0.5", "operation_key": "once"}
+            results.append(await agent.call("exec_command", **ask))
+
+        for _ in range(6):
+            tasks.start_soon(twin)
+    assert (place.root / "count.txt").read_text() == "ran\n"
+    assert {result["exit_code"] for result in results} == {0}
+    assert sum("replayed" not in result for result in results) == 1
