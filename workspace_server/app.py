@@ -95,7 +95,7 @@ async def _services(
     files, leases = Files(), Leases(clock)
     for settled in await settle_patches(ledger, lambda root: Root.open(Path(root))):
         _log.warning("settled %s after an interruption: %s", settled.operation_id, settled.status)
-    supervisor = SupervisorClient(config.state_folder / "supervisor")
+    supervisor = SupervisorClient(config.state_folder / "supervisor", clock)
     in_flight = InFlight(tasks)
     commands = Commands(ledger, leases, supervisor, is_under_way=in_flight.is_under_way)
     await commands.open(tasks)

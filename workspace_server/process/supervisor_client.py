@@ -12,6 +12,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from sandbox import Order, SupervisorUnavailable, connect, connect_or_start, parameters_of
+from workspace_server.domain.clock import Clock
 from workspace_server.domain.process import ProcessState
 from workspace_server.process.supervisor_messages import (
     SupervisorProcess,
@@ -42,8 +43,9 @@ class DispatchRefused(Exception):
 class SupervisorClient:
     """One connection for the whole server; when it is lost the next request makes another."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, clock: Clock) -> None:
         self._folder = folder
+        self._clock = clock
         self._wire: Wire | None = None
         self._connecting = anyio.Lock()
         self._connected = anyio.Event()
@@ -144,8 +146,12 @@ class SupervisorClient:
         return self._heard((await self._request("terminate", parameters))["process"])
 
     def latest(self, process_id: str) -> SupervisorProcess | None:
-        """Return the last view of a process that is under way there, or has ended of late."""
-        return self._latest.get(process_id) or self._ended.get(process_id)
+        """Return the last view of a process that is under way there, or has ended of late.
+
+        Its times are those of now: a process that does nothing is not told of anew.
+        """
+        process = self._known(process_id)
+        return process and process.aged(int((self._clock.monotonic() - process.heard_at) * 1000))
 
     async def wait_changed(self, process_id: str, seen_seq: int) -> SupervisorProcess:
         """Return the first view after `seen_seq`; raise SupervisorLost if none can come."""
@@ -206,8 +212,8 @@ class SupervisorClient:
             _log.warning("what became of %s is not known: %s", process.process_id, lost)
 
     def _heard(self, view: Mapping[str, Any]) -> SupervisorProcess:
-        process = process_from(view)
-        known = self.latest(process.process_id)
+        process = process_from(view, heard_at=self._clock.monotonic())
+        known = self._known(process.process_id)
         if known is not None and known.seq > process.seq:
             return known  # a reply that is read after the change that followed it
         if process.is_settled:
@@ -220,6 +226,9 @@ class SupervisorClient:
         self._listener(process)
         self._wake(process.process_id)
         return process
+
+    def _known(self, process_id: str) -> SupervisorProcess | None:
+        return self._latest.get(process_id) or self._ended.get(process_id)
 
     def _wake(self, process_id: str) -> None:
         event = self._changed.pop(process_id, None)

@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -35,6 +35,17 @@ class SupervisorProcess:
     stdin_open: bool
     stdin_accepted: int
     seq: int
+    heard_at: float  # the clock's monotonic seconds
+
+    def aged(self, milliseconds: int) -> "SupervisorProcess":
+        """Return the view as it is so much later, if nothing else has changed."""
+        if self.state is not ProcessState.RUNNING:
+            return self
+        return replace(
+            self,
+            elapsed_ms=None if self.elapsed_ms is None else self.elapsed_ms + milliseconds,
+            idle_ms=None if self.idle_ms is None else self.idle_ms + milliseconds,
+        )
 
     @property
     def is_settled(self) -> bool:
@@ -48,7 +59,7 @@ def write_parameters(process_id: str, *, data: bytes, eof: bool, offset: int | N
     return {"process_id": process_id, "data": _text(data), "eof": eof, "offset": offset}
 
 
-def process_from(view: Message) -> SupervisorProcess:
+def process_from(view: Message, *, heard_at: float) -> SupervisorProcess:
     """Return the process that a view tells of."""
     ended = {stream for stream in (Stream.STDOUT, Stream.STDERR) if view["eof"][stream]}
     return SupervisorProcess(
@@ -71,6 +82,7 @@ def process_from(view: Message) -> SupervisorProcess:
         stdin_open=view["stdin"] == "open",
         stdin_accepted=view["stdin_accepted"],
         seq=view["seq"],
+        heard_at=heard_at,
     )
 
 

@@ -21,6 +21,7 @@ from sandbox import (
     connect,
     connect_or_start,
 )
+from tests.support.clock import FakeClock
 from tests.support.supervisors import stop_supervisor
 from workspace_server.domain.process import ProcessState, Termination
 from workspace_server.process.supervisor_client import (
@@ -222,7 +223,7 @@ async def test_a_caller_that_gives_up_spoils_nothing(folder: Path) -> None:
 @asynccontextmanager
 async def client_of(folder: Path) -> AsyncIterator[SupervisorClient]:
     """Run a client for the block; fail if it takes too long."""
-    client = SupervisorClient(folder)
+    client = SupervisorClient(folder, FakeClock())
     with anyio.fail_after(SECONDS):
         async with anyio.create_task_group() as tasks:
             await tasks.start(client.run)

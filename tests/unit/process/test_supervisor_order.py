@@ -9,6 +9,7 @@ import pytest
 from anyio.abc import SocketStream
 
 from sandbox import Order
+from tests.support.clock import FakeClock
 from workspace_server.domain.process import ProcessState
 from workspace_server.process.supervisor_client import SupervisorClient
 
@@ -59,12 +60,15 @@ REQUEST = Order(
 )
 
 
+HELD = RUNNING | {"process_id": "proc-2", "operation_id": "op-2", "elapsed_ms": 5, "idle_ms": 3}
+
+
 async def answer(connection: SocketStream) -> None:
     """Be a supervisor whose command has ended before its dispatch was answered."""
     async with connection:
         async for data in connection:
             request = json.loads(data)
-            result: dict[str, Any] = {"processes": []}
+            result: dict[str, Any] = {"processes": [HELD]}
             event = b""
             if request["method"] == "dispatch":
                 result = {"known": False, "process": RUNNING}
@@ -74,9 +78,11 @@ async def answer(connection: SocketStream) -> None:
 
 
 @asynccontextmanager
-async def client_of(folder: Path) -> AsyncIterator[SupervisorClient]:
+async def client_of(
+    folder: Path, clock: FakeClock | None = None
+) -> AsyncIterator[SupervisorClient]:
     listener = await anyio.create_unix_listener(folder / "socket")
-    client = SupervisorClient(folder)
+    client = SupervisorClient(folder, clock or FakeClock())
     async with listener, anyio.create_task_group() as tasks:
         tasks.start_soon(listener.serve, answer)
         await tasks.start(client.run)
@@ -92,3 +98,13 @@ async def test_a_reply_read_after_a_later_change_does_not_undo_it(tmp_path: Path
     assert process.state is ProcessState.EXITED
     assert latest is not None
     assert latest.state is ProcessState.EXITED
+
+
+async def test_a_process_that_does_nothing_grows_older(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with client_of(tmp_path, clock) as client:
+        assert await client.connect_if_running()
+        clock.advance(2)
+        held = client.latest("proc-2")
+    assert held is not None
+    assert (held.elapsed_ms, held.idle_ms) == (2005, 2003)
