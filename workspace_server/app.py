@@ -97,7 +97,9 @@ async def _services(
         _log.warning("settled %s after an interruption: %s", settled.operation_id, settled.status)
     supervisor = SupervisorClient(config.state_folder / "supervisor", clock)
     in_flight = InFlight(tasks)
-    commands = Commands(ledger, leases, supervisor, is_under_way=in_flight.is_under_way)
+    commands = Commands(
+        ledger, leases, supervisor, is_under_way=in_flight.is_under_way, clock=clock
+    )
     await commands.open(tasks)
     return Services(
         clock=clock,

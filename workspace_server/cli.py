@@ -34,6 +34,8 @@ from workspace_server.workspace.registry import Workspace
 
 DONE, FAILED, BAD_USAGE = 0, 1, 2
 
+_OWN_FOLDER = "Give this server a state folder of its own: workspace-server serve … --state-dir DIR"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return 0 done, 1 failed, 2 bad usage or settings."""
@@ -43,7 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SettingsError as error:
         print(f"workspace-server: {error}", file=sys.stderr)
         return BAD_USAGE
-    except (StateFolderOwned, LedgerNotOpened, ReportFailed) as error:
+    except StateFolderOwned as error:
+        print(f"workspace-server: {error}\n{_OWN_FOLDER}", file=sys.stderr)
+        return FAILED
+    except (LedgerNotOpened, ReportFailed) as error:
         print(f"workspace-server: {error}", file=sys.stderr)
         return FAILED
     except BrokenPipeError:  # whoever read our output has seen enough
@@ -87,8 +92,10 @@ def _add_reports(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     processes = commands.add_parser("ps", help="commands that run, and those that ran last")
     processes.set_defaults(run=_report, report=process_report)
     log = commands.add_parser("log", help="what was done, newest first; with an ID, all of it")
-    log.add_argument("operation", nargs="?", metavar="ID", help="an operation id or its ending")
-    log.add_argument("--limit", type=int, default=20, help="at most so many (20)")
+    log.add_argument(
+        "operation", nargs="?", metavar="ID", help="an operation or process id, or its ending"
+    )
+    log.add_argument("--limit", type=_positive, default=20, help="at most so many (20)")
     log.set_defaults(run=_log)
     audit = commands.add_parser("audit", help="check the chain of events")
     audit.add_argument("action", choices=["verify"])
@@ -103,6 +110,13 @@ def _add_state_folder(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not at least 1")
+    return number
+
+
 def _serve(options: argparse.Namespace) -> int:
     logging.basicConfig(
         level=logging.INFO,
@@ -111,6 +125,8 @@ def _serve(options: argparse.Namespace) -> int:
     )
     logging.getLogger("mcp").setLevel(logging.WARNING)
     config = _server_config(options)
+    if sys.stdin.isatty():
+        print("workspace-server: waiting for an MCP client on stdin; Ctrl-C ends", file=sys.stderr)
     # The SDK takes most of a second to import; the other commands do without it. What it builds
     # then stays for ever, so looking for garbage among it is time lost, now and later.
     gc.disable()

@@ -8,9 +8,9 @@ from functools import partial
 from pydantic import ValidationError
 
 from workspace_server.domain.errors import (
+    InvalidArguments,
     InvalidResult,
     OperationKeyConflict,
-    Unauthorized,
     WorkspaceServerError,
 )
 from workspace_server.domain.failure import failure_object
@@ -20,6 +20,7 @@ from workspace_server.domain.json_value import JsonObject
 from workspace_server.domain.operation import Operation, OperationKind, OperationStatus
 from workspace_server.ledger.errors import KeyTaken
 from workspace_server.ledger.operations import NewOperation
+from workspace_server.tools.authority import authorise_change
 from workspace_server.tools.parsing import parse_arguments
 from workspace_server.tools.results import Reply, failure, internal, success
 from workspace_server.tools.services import Services
@@ -64,7 +65,8 @@ class Gateway:
         try:
             return success(tool, await self._result(caller, tool, raw))
         except WorkspaceServerError as error:
-            _log.info("%s: %s", name, error.code, exc_info=error.__cause__)
+            _log.info("%s: %s: %s", name, error.code, error.message)
+            _log.debug("%s was caused by", error.code, exc_info=error.__cause__)
             return failure(error)
         except ValidationError as error:
             _log.error("%s: a result does not fit its schema", name, exc_info=error)
@@ -77,20 +79,10 @@ class Gateway:
         workspace = _workspace(caller, tool, arguments)
         call = Call(caller=caller, services=self._services, workspace=workspace)
         if isinstance(arguments, MutationArguments) and not arguments.only_previews:
-            await self._authorise(call, tool)
+            await authorise_change(call, tool.name, call.target)
             return await self._mutate(call, tool, arguments)
         assert tool.run is not None
         return await tool.run(call, arguments)
-
-    async def _authorise(self, call: Call, tool: AnyTool) -> None:
-        if call.target.writable:
-            return
-        await self._services.ledger.events.append(
-            "denied",
-            call.caller.principal,
-            {"tool": tool.name, "root": call.target.root, "profile": call.target.profile},
-        )
-        raise Unauthorized(f"Workspace {call.target.workspace_id!r} is {call.target.profile}.")
 
     async def _mutate(
         self, call: Call, tool: AnyTool, arguments: MutationArguments
@@ -163,7 +155,9 @@ class Gateway:
     ) -> MutationResult:
         if earlier.fingerprint != new.fingerprint:
             raise OperationKeyConflict(
-                f"operation_key {new.operation_key!r} belongs to another request."
+                f"operation_key {new.operation_key!r} belongs to another request.",
+                recovery="See what became of that: operation_status(operation_key=...). "
+                "If this is another change, give it a key of its own.",
             )
         await self._services.in_flight.wait_finished(earlier.operation_id)
         try:
@@ -175,7 +169,7 @@ class Gateway:
 
     async def _record_refusal(self, new: NewOperation, error: WorkspaceServerError) -> None:
         """Keep a patch that cannot be placed, so that it can be looked up; its key stays free."""
-        if new.kind is not OperationKind.PATCH:
+        if new.kind is not OperationKind.PATCH or isinstance(error, InvalidArguments):
             return
         error.operation_id = new.operation_id
         error.details["status"] = OperationStatus.REJECTED.value

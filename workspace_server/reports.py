@@ -2,7 +2,8 @@
 
 import json
 import shlex
-from collections.abc import AsyncIterator, Sequence
+import signal
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -59,7 +60,7 @@ async def log_report(state_folder: Path, limit: int) -> list[str]:
 
 
 async def operation_report(state_folder: Path, ending: str) -> list[str]:
-    """Tell all of one operation, named by a unique ending of its id."""
+    """Tell all of one operation, named by a unique ending of its id or of its process's."""
     async with _ledger(state_folder) as ledger:
         operation = await _named(ledger, ending)
         entries = await ledger.journal.entries(operation.operation_id)
@@ -125,15 +126,29 @@ def _subject(operation: Operation) -> str:
             )
             return _short(str(text))
         case OperationKind.PATCH:
-            return operation.operation_key or ""
+            return _short(" ".join(_changed_files(operation)) or operation.operation_key or "")
+
+
+def _changed_files(operation: Operation) -> list[str]:
+    """Return the paths that the stored result tells of; none for a failure."""
+    files = (operation.outcome or {}).get("files")
+    if not isinstance(files, Sequence):
+        return []
+    return [str(file["path"]) for file in files if isinstance(file, Mapping)]
 
 
 def _process_line(process: Process) -> str:
-    until = process.end.ended_at if process.end else SystemClock().now()
     return (
-        f"{process.process_id}  {_state(process):<24}  {_duration(until - process.created_at):>8}  "
+        f"{process.process_id}  {_state(process):<24}  {_age(process):>8}  "
         f"{_short(shlex.join(process.argv))}"
     )
+
+
+def _age(process: Process) -> str:
+    if process.state is ProcessState.NOT_STARTED:
+        return "-"
+    until = process.end.ended_at if process.end else SystemClock().now()
+    return _duration(until - process.created_at)
 
 
 def _state(process: Process) -> str:
@@ -141,9 +156,16 @@ def _state(process: Process) -> str:
 
 
 def _end(end: ProcessEnd) -> str:
-    how = f"exit {end.exit_code}" if end.exit_code is not None else f"signal {end.signal}"
+    how = f"exit {end.exit_code}" if end.exit_code is not None else f"{_signal(end.signal)}"
     known = end.exit_code is not None or end.signal is not None
     return f"{end.termination}, {how}" if known else end.termination.value
+
+
+def _signal(number: int | None) -> str:
+    try:
+        return signal.Signals(number or 0).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _entry_line(entry: JournalEntry) -> str:

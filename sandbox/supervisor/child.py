@@ -106,13 +106,19 @@ def _undo(pid: int) -> None:
     os.waitpid(pid, 0)
 
 
+def _searched(order: Order) -> str:
+    """Say where a bare name was looked for: that is what its caller can mend."""
+    is_bare = "/" not in order.argv[0]
+    return f" (PATH is {order.env.get('PATH', os.defpath)})" if is_bare else ""
+
+
 def _reason(error: OSError, order: Order) -> str:
     """Say what was not found or not allowed, in words that name no more than was asked for."""
     if error.filename == order.cwd or not os.path.isdir(order.cwd):
         return "its working folder is not there"
     match error.errno:
         case errno.ENOENT:
-            return f"{order.argv[0]}: not found (PATH is {order.env.get('PATH', os.defpath)})"
+            return f"{order.argv[0]}: not found{_searched(order)}"
         case errno.EACCES:
             return f"{order.argv[0]}: not an executable file"
         case errno.ENOEXEC:

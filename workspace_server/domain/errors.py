@@ -204,7 +204,9 @@ class ProcessNotFound(WorkspaceServerError):
 class ProcessNotTty(WorkspaceServerError):
     """The process has pipes, not a terminal."""
 
-    default_recovery = "Start the command with tty: true if it needs a terminal."
+    default_recovery = (
+        "If it needs a terminal, end it with terminate_process and start it with tty: true."
+    )
 
 
 class ProcessNotRunning(WorkspaceServerError):
@@ -216,7 +218,10 @@ class ProcessNotRunning(WorkspaceServerError):
 class StdinClosed(WorkspaceServerError):
     """The process takes no input; it may still run."""
 
-    default_recovery = 'Start the command with tty: true, or with stdin: "" to keep its input open.'
+    default_recovery = (
+        "If it needs input, end it with terminate_process and start it with tty: true, "
+        'or with stdin: "" to keep its input open.'
+    )
 
 
 class CleanupFailed(WorkspaceServerError):

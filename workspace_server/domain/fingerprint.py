@@ -5,11 +5,16 @@ from collections.abc import Mapping
 
 from workspace_server.domain.json_value import JsonValue, canonical_json
 
-NOT_PART = ("operation_key", "work_id", "workspace_id")  # labels; the root stands for the workspace
+# How a call is labelled and answered is no part of what it asks for: a retry may wait longer. The
+# workspace_id is one client's name for the root.
+NOT_PART = ("operation_key", "work_id", "workspace_id", "wait_ms", "output_bytes")
 
 
 def fingerprint(tool: str, workspace_root: str, arguments: Mapping[str, JsonValue]) -> str:
-    """Return the SHA-256 of the canonical request, without key, work and absent arguments."""
+    """Return the SHA-256 of the canonical request, of what the call is to do.
+
+    Absent arguments are left out.
+    """
     asked = {
         name: value
         for name, value in arguments.items()

@@ -115,7 +115,7 @@ class Operations:
         return _first(await self._connection.read("operation_by_id", operation_id=operation_id))
 
     async def ending_in(self, ending: str, *, limit: int = 10) -> tuple[Operation, ...]:
-        """Return the rows whose id ends so, newest first; more than one is no answer."""
+        """Return the rows whose id, or process id, ends so; more than one is no answer."""
         rows = await self._connection.read("operations_ending_in", ending=ending, limit=limit)
         return _operations(rows)
 

@@ -38,9 +38,9 @@ SELECT planned_outcome FROM operations WHERE operation_id = :operation_id;
 SELECT * FROM operations WHERE operation_id = :operation_id;
 
 -- name: operations_ending_in
--- The rows that a person may mean by the end of an id, newest first.
+-- The rows that a person may mean by the end of their id or their process's, newest first.
 SELECT * FROM operations
-WHERE substr(operation_id, -length(:ending)) = :ending
+WHERE :ending IN (substr(operation_id, -length(:ending)), substr(process_id, -length(:ending)))
 ORDER BY operation_id DESC LIMIT :limit;
 
 -- name: operation_bound_to_key

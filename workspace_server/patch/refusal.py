@@ -22,8 +22,8 @@ _COMPARED = 300  # lines that a likeness is looked for in
 _COMMON = 1_000  # a line that is there more often tells nothing
 
 _RECOVERY = {
-    Misfit.NOT_FOUND: "Copy context and removed lines from the file as it is now: see nearest, or "
-    "read the file.",
+    Misfit.NOT_FOUND: "Copy context and removed lines from the file as it is now: see nearest in "
+    "details, if there is one, or read the file.",
     Misfit.SEVERAL_PLACES: "Add context lines until the hunk fits one place only; in V4A an "
     "'@@ line' before it helps too.",
     Misfit.OUT_OF_ORDER: "Order the hunks as the file has the lines, and quote each line once.",
@@ -32,6 +32,9 @@ _RECOVERY = {
     "V4A, write '*** End of File' after them.",
     Misfit.LINES_MOVED: "Add context lines to the hunk: its line number is no longer true.",
 }
+
+
+_DONE = "If that is your change, leave the hunk out; else read the file and make it anew."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +53,12 @@ def refusal(files: Sequence[UnplacedFile]) -> InvalidPatch:
     others = len(failures) - 1
     also = f" So do {others} more." if others > 1 else " So does one more." if others else ""
     told = _told(failures[:_HUNKS])
+    done = _is_done(file, first)
+    why = "what it makes is in the file already" if done else first.misfit.value
     return InvalidPatch(
         f"Hunk {first.hunk.number} of {file.path} (line {first.hunk.patch_line} of the patch) "
-        f"cannot be placed: {first.misfit.value}.{also}",
-        recovery=_RECOVERY[first.misfit],
+        f"cannot be placed: {why}.{also}",
+        recovery=_DONE if done else _RECOVERY[first.misfit],
         details={"hunks": told, "hunks_not_listed": len(failures) - len(told)},
     )
 
@@ -90,7 +95,7 @@ def _entry(file: UnplacedFile, misplaced: MisplacedHunk, lines: int) -> dict[str
             entry["candidates"] = [position + 1 for position in misplaced.candidates]
         case Misfit.NOT_FOUND:
             entry |= _nearest(file, hunk, lines)
-            if _is_there(file.texts, [line.text for line in hunk.new]):
+            if _is_done(file, misplaced):
                 entry["already_applied"] = True
         case Misfit.ANCHOR_NOT_FOUND:
             entry["anchors"] = _shown(hunk.anchors)
@@ -142,6 +147,12 @@ def _similar_line(texts: Sequence[str], wanted: Sequence[str], around: int) -> i
         offset = next(at for at, line in enumerate(wanted) if line.startswith(longest))
         return max(first + lines.index(similar[0]) - offset, 0)
     return 0 if len(texts) <= _LINES_SHOWN[0] else None
+
+
+def _is_done(file: UnplacedFile, misplaced: MisplacedHunk) -> bool:
+    """Tell whether the hunk is not found because the file holds its outcome."""
+    new = [line.text for line in misplaced.hunk.new]
+    return misplaced.misfit is Misfit.NOT_FOUND and _is_there(file.texts, new)
 
 
 def _is_there(texts: Sequence[str], block: Sequence[str]) -> bool:

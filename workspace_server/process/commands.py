@@ -9,12 +9,13 @@ import anyio
 from anyio.abc import TaskGroup
 
 from sandbox import Order
+from workspace_server.domain.clock import Clock
 from workspace_server.domain.errors import ProcessNotFound
 from workspace_server.domain.failure import failure_object
 from workspace_server.domain.operation import Operation, OperationKind, OperationStatus, is_final
 from workspace_server.domain.process import Process, ProcessState
 from workspace_server.ledger.ledger import Ledger
-from workspace_server.process.mirror import STATUS, Mirror, spawn_failed
+from workspace_server.process.mirror import STATUS, Mirror, never_tried
 from workspace_server.process.snapshot import Snapshot, from_ledger, from_supervisor
 from workspace_server.process.supervisor_client import (
     DispatchRefused,
@@ -43,7 +44,9 @@ class Commands:
         supervisor: SupervisorClient,
         *,
         is_under_way: Callable[[str], bool],
+        clock: Clock,
     ) -> None:
+        self._clock = clock
         self._ledger = ledger
         self._leases = leases
         self._supervisor = supervisor
@@ -167,6 +170,7 @@ class Commands:
                 operation_id=operation.operation_id,
                 process_id=operation.process_id,
                 wait_seconds=0,
+                held_seconds=(self._clock.now() - operation.created_at).total_seconds(),
             )
         _log.info("%s was begun by an earlier server: %s", found.operation_id, found.status)
 
@@ -194,7 +198,7 @@ class Commands:
         self, operation: Operation, process_id: str, reason: str
     ) -> Operation:
         """Record that nothing was tried and nothing will be; so the key is free again."""
-        failure = spawn_failed(operation.operation_id, process_id, reason)
+        failure = never_tried(operation.operation_id, process_id, reason)
         self._release(operation.operation_id)
         await self._ledger.processes.mirror(process_id, ProcessState.NOT_STARTED)
         return await self._ledger.operations.move(

@@ -80,8 +80,18 @@ class Mirror:
             self._states.pop(view.process_id, None)
 
 
-def spawn_failed(operation_id: str, process_id: str | None, reason: str) -> ProcessSpawnFailed:
-    """Return the failure of a command of which it is confirmed that nothing runs."""
+def never_tried(operation_id: str, process_id: str, reason: str) -> ProcessSpawnFailed:
+    """Return the failure of a command that was not even tried; its key is free."""
+    return ProcessSpawnFailed(
+        f"The command was not started: {reason}.",
+        recovery="Nothing was done. Call again.",
+        operation_id=operation_id,
+        process_id=process_id,
+    )
+
+
+def spawn_failed(operation_id: str, process_id: str, reason: str) -> ProcessSpawnFailed:
+    """Return the failure of a command that was tried, and of which it is sure that nothing runs."""
     return ProcessSpawnFailed(
         f"The command could not be started: {reason}.",
         recovery="Nothing runs. Mend the program, its path or cwd, and call again, with a new "

@@ -18,6 +18,7 @@ class OutputChunk:
     """Text from a cursor on. Offsets are bytes of the stream that was asked for."""
 
     text: str
+    start: int  # of its first byte
     cursor: int  # where the next read goes on
     lost: int  # bytes between the cursor asked for and the first byte here
     retained_from: int  # from here to the end everything is still there
@@ -73,6 +74,7 @@ def _chunk(
     decoded = decode_prefix(spooled.data, final=final and at_end)
     return OutputChunk(
         text=decoded.text,
+        start=spooled.start,
         cursor=spooled.start + decoded.used_bytes,
         lost=spooled.lost,
         retained_from=spooled.retained_from,
@@ -92,6 +94,7 @@ def _excerpt(reader: SpoolReader, cursor: int, budget: int, *, final: bool) -> O
     mark = f"\n[… {omitted} bytes left out; read_process(cursor={head.cursor}) shows them …]\n"
     return OutputChunk(
         text=head.text + (mark if omitted else "") + tail.text,
+        start=head.start,
         cursor=tail.cursor,
         lost=head.lost + tail.lost,
         retained_from=whole.retained_from,

@@ -89,7 +89,11 @@ def _read_text(result: ReadResult) -> Sequence[str]:
     facts = [f"version {result.version}", f"{result.size_bytes} bytes"]
     if result.binary:
         facts.append("binary")
-    if result.total_lines is not None and result.start_line is not None:
+    elif not result.size_bytes:
+        facts.append("empty")
+    elif result.total_lines is not None and not result.content:
+        facts.append(f"past the end: it has {result.total_lines} lines")
+    elif result.total_lines is not None and result.start_line is not None:
         facts.append(f"lines {result.start_line}-{result.end_line} of {result.total_lines}")
     if result.next_line is not None:
         facts.append(f"go on with start_line={result.next_line}")

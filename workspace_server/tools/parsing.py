@@ -18,6 +18,15 @@ MAX_ARGUMENT_BYTES = 256 * 1024
 MAX_PATCH_BYTES = 8 * 1024 * 1024
 LARGE_ARGUMENTS = ("patch",)
 
+# What to give instead, by pydantic's name for what is wrong.
+_KINDS = {
+    "list_type": 'Give a list, such as ["ls", "-l"]. ',
+    "dict_type": 'Give an object, such as {"NAME": "value"}. ',
+    "int_type": "Give a whole number. ",
+    "bool_type": "Give true or false. ",
+    "string_type": "Give a string. ",
+}
+
 
 def parse_arguments(tool: AnyTool, raw: JsonObject) -> Arguments:
     """Return the tool's arguments.
@@ -122,10 +131,10 @@ def _invalid(tool: AnyTool, errors: Sequence[ErrorDetails]) -> InvalidArguments:
             message = f"{tool.name} needs the argument {field!r}."
         case _:
             message = f"{field or 'arguments'}: {first['msg']}."
-    hint = _likely(tool, field) if first["type"] == "extra_forbidden" else ""
+    hint = _likely(tool, field) if first["type"] == "extra_forbidden" else _KINDS.get(first["type"])
     return InvalidArguments(
         message,
-        recovery=hint + _accepted(tool),
+        recovery=(hint or "") + _accepted(tool),
         details={
             "field": field,
             "problems": [

@@ -13,7 +13,7 @@ from workspace_server.tools.waiting import (
     ProcessArguments,
     ended,
     gone,
-    known,
+    steerable,
     view_after_wait,
     wait,
     wait_for_answer,
@@ -48,7 +48,7 @@ async def write_stdin(call: Call, arguments: WriteStdinArguments) -> ProcessView
             recovery="Give data, eof or both; read_process reads without writing.",
             details={"field": "data"},
         )
-    before = await known(call, arguments.process_id)
+    before = await steerable(call, arguments.process_id, "write_stdin")
     await call.services.control.write(
         before,
         data=(arguments.data or "").encode("utf-8", "surrogatepass"),
@@ -79,7 +79,7 @@ class ProcessResizeArguments(ProcessArguments):
 
 async def process_resize(call: Call, arguments: ProcessResizeArguments) -> ProcessView:
     """Resize the terminal of a process."""
-    snapshot = await known(call, arguments.process_id)
+    snapshot = await steerable(call, arguments.process_id, "process_resize")
     return process_view(
         await call.services.control.resize(snapshot, rows=arguments.rows, cols=arguments.cols)
     )
@@ -88,7 +88,9 @@ async def process_resize(call: Call, arguments: ProcessResizeArguments) -> Proce
 class TerminateProcessArguments(ProcessArguments):
     """How to end it."""
 
-    signal: Literal["TERM", "INT", "HUP", "QUIT", "KILL", "USR1", "USR2"] = "TERM"
+    signal: Literal[
+        "TERM", "INT", "HUP", "QUIT", "KILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGKILL"
+    ] = "TERM"
     grace_ms: Annotated[
         int, Field(ge=0, le=30_000, description="Then whatever is left is killed.")
     ] = 5_000
@@ -96,10 +98,10 @@ class TerminateProcessArguments(ProcessArguments):
 
 async def terminate_process(call: Call, arguments: TerminateProcessArguments) -> ProcessView:
     """End a process and all that it started."""
-    snapshot = await known(call, arguments.process_id)
+    snapshot = await steerable(call, arguments.process_id, "terminate_process")
     await call.services.control.terminate(
         snapshot,
-        signal_number=signal.Signals[f"SIG{arguments.signal}"].value,
+        signal_number=signal.Signals[f"SIG{arguments.signal.removeprefix('SIG')}"].value,
         grace_ms=arguments.grace_ms,
     )
     wait_ms = arguments.grace_ms + int(CLEANUP_SECONDS * 1000)

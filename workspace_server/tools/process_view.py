@@ -1,7 +1,7 @@
 """The process view: the one shape in which every process tool answers."""
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -32,6 +32,7 @@ class ProcessView(MutationResult):
     idle_ms: int | None = Field(default=None, description="Since its last output.")
     wait_ended_by: WaitEnd | None = None
     output: str | None = None
+    output_from: int | None = Field(default=None, description="Where output begins, in bytes.")
     output_lost: int | None = Field(default=None, description="Bytes this cursor missed.")
     cursor: int | None = Field(default=None, description="read_process goes on here.")
     output_total: int | None = Field(default=None, description="Bytes printed so far.")
@@ -65,6 +66,7 @@ def process_view(
         idle_ms=snapshot.idle_ms if running else None,
         wait_ended_by=wait_ended_by,
         output=output.text if output else None,
+        output_from=output.start if output else None,
         output_lost=output.lost or None if output else None,
         cursor=output.cursor if output else None,
         output_total=output.total if output else snapshot.output_total,
@@ -118,29 +120,55 @@ def state_word(state: ProcessState) -> Literal["running", "exited"] | None:
 
 
 def _hint(snapshot: Snapshot) -> str | None:
+    named = f'process_id="{snapshot.process_id}"'
+    if snapshot.state is ProcessState.RUNNING and snapshot.stdin_open:
+        return f"Its input is open: write_stdin({named}, data=...)."
     if snapshot.state is ProcessState.RUNNING:
-        return f'process_status(process_id="{snapshot.process_id}", wait_ms=50000) waits for it.'
+        return f"process_status({named}, wait_ms=50000) waits for it."
     if snapshot.descendants:
-        return "It has ended; something it started in the background lives on."
+        return f"What it started in the background lives on; terminate_process({named}) ends that."
     return None
 
 
 def _headline(view: ProcessView) -> str:
-    facts = [view.process_id]
-    if view.dispatch_status == "unknown":
-        facts.append("dispatch unknown")
-    elif view.state is not None:
-        facts.append(view.state)
-    if view.termination not in (None, "exited"):
-        facts.append(f"{view.termination}" + (f" ({view.reason})" if view.reason else ""))
-    if view.exit_code is not None:
-        facts.append(f"exit code {view.exit_code}")
-    if view.signal is not None:
-        facts.append(view.signal)
-    if view.elapsed_ms is not None:
-        facts.append(f"{view.elapsed_ms / 1000:.1f} s")
-    if view.cursor is not None:
-        facts.append(f"cursor {view.cursor} of {view.output_total}")
-    if view.replayed:
-        facts.append(f"replayed {view.operation_id}")
+    facts = [view.process_id, *_state_facts(view), *_output_facts(view), *_other_facts(view)]
     return "; ".join(facts) + (f". {view.hint}" if view.hint else "")
+
+
+def _state_facts(view: ProcessView) -> Iterator[str]:
+    if view.dispatch_status == "unknown":
+        yield "dispatch unknown"
+    elif view.state is not None:
+        yield view.state
+    if view.termination not in (None, "exited"):
+        yield f"{view.termination}" + (f" ({view.reason})" if view.reason else "")
+    if view.exit_code is not None:
+        yield f"exit code {view.exit_code}"
+    if view.signal is not None:
+        yield view.signal
+    if view.elapsed_ms is not None:
+        yield f"{view.elapsed_ms / 1000:.1f} s"
+    if view.wait_ended_by == "deadline":
+        yield "the wait is over"
+
+
+def _output_facts(view: ProcessView) -> Iterator[str]:
+    if view.output_lost:
+        yield f"{view.output_lost} bytes of output were dropped"
+    if view.cursor is not None:
+        yield f"output {view.output_from}-{view.cursor} of {view.output_total} bytes"
+    elif view.output_total is not None:
+        yield f"{view.output_total} bytes of output"
+    if view.idle_ms is not None:
+        yield f"silent for {view.idle_ms / 1000:.1f} s"
+
+
+def _other_facts(view: ProcessView) -> Iterator[str]:
+    if view.stdin_accepted:
+        yield f"{view.stdin_accepted} bytes of input taken"
+    if view.descendants:
+        yield f"{view.descendants} descendants live"
+    if view.descendants_ended:
+        yield f"{view.descendants_ended} descendants ended with it"
+    if view.operation_id is not None:
+        yield ("replayed " if view.replayed else "") + view.operation_id

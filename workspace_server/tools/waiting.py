@@ -8,6 +8,7 @@ import anyio
 from workspace_server.domain.errors import ProcessNotFound
 from workspace_server.domain.process import ProcessState
 from workspace_server.process.snapshot import Snapshot
+from workspace_server.tools.authority import authorise_change
 from workspace_server.tools.process_view import ProcessView, WaitEnd, process_view
 from workspace_server.tools.tool import Arguments, Call
 
@@ -47,6 +48,15 @@ async def known(call: Call, process_id: str) -> Snapshot:
     snapshot = await call.services.commands.snapshot(process_id)
     if snapshot.root not in call.caller.view.roots:
         raise ProcessNotFound(f"No process {process_id!r} is known.")
+    return snapshot
+
+
+async def steerable(call: Call, process_id: str, tool_name: str) -> Snapshot:
+    """Return the process, as `known` does; raise Unauthorized where nothing may be run."""
+    snapshot = await known(call, process_id)
+    workspace = call.caller.view.at(snapshot.root)
+    assert workspace is not None
+    await authorise_change(call, tool_name, workspace)
     return snapshot
 
 

@@ -68,6 +68,12 @@ def refuse_link(found: os.stat_result, path: str) -> None:
 def refuse_special(found: os.stat_result, path: str) -> None:
     """Raise SymlinkRejected or SpecialFileRejected unless `found` is a regular file."""
     refuse_link(found, path)
+    if stat.S_ISDIR(found.st_mode):
+        raise SpecialFileRejected(
+            f"{path!r} is a folder.",
+            recovery=f'List it: find(glob="{path}/**").',
+            details={"path": path},
+        )
     if not stat.S_ISREG(found.st_mode):
         raise _special_at(path)
 

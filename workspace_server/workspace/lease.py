@@ -1,7 +1,7 @@
 """The lease: one holder may change a workspace; the others wait in order."""
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import anyio
@@ -62,20 +62,22 @@ class Leases:
         operation_id: str,
         process_id: str | None = None,
         wait_seconds: float = MAX_WAIT_SECONDS,
+        held_seconds: float = 0,
     ) -> Holder:
         """Wait for the lease in order of arrival; raise WorkspaceBusy when it cannot be had.
 
-        Behind a command that is refused at once; behind patches after `wait_seconds`.
+        Behind a command that is refused at once; behind patches after `wait_seconds`. What held
+        it for `held_seconds` already, under an earlier server, is that old.
         """
         wanted = Holder(
             kind=kind,
             operation_id=operation_id,
             process_id=process_id,
-            since=self._clock.monotonic(),
+            since=self._clock.monotonic() - held_seconds,
         )
         queue = self._queues.setdefault(root, _Queue())
         if queue.holder is None:
-            return self._grant(queue, wanted)
+            return self._take(queue, wanted)
         if queue.holder.kind is HolderKind.COMMAND:
             raise self._busy(queue.holder)
         return await self._wait(root, queue, wanted, wait_seconds)
@@ -117,16 +119,15 @@ class Leases:
         elif waiter.refused_by is None:
             self.release(root, waiter.holder.operation_id)
 
-    def _grant(self, queue: _Queue, wanted: Holder) -> Holder:
-        queue.holder = Holder(
-            kind=wanted.kind,
-            operation_id=wanted.operation_id,
-            process_id=wanted.process_id,
-            since=self._clock.monotonic(),
-        )
-        if wanted.kind is HolderKind.COMMAND:
-            self._refuse_all(queue, queue.holder)
-        return queue.holder
+    def _grant(self, queue: _Queue, waited: Holder) -> Holder:
+        """Hand the lease to one who has waited: it holds it from now on."""
+        return self._take(queue, replace(waited, since=self._clock.monotonic()))
+
+    def _take(self, queue: _Queue, holder: Holder) -> Holder:
+        queue.holder = holder
+        if holder.kind is HolderKind.COMMAND:
+            self._refuse_all(queue, holder)
+        return holder
 
     @staticmethod
     def _refuse_all(queue: _Queue, holder: Holder) -> None:

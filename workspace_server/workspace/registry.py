@@ -59,6 +59,10 @@ class WorkspaceView:
             details={"field": "workspace_id"},
         )
 
+    def at(self, root: str) -> Workspace | None:
+        """Return the workspace of that canonical root, if it is in view."""
+        return next((each for each in self._by_id.values() if each.root == root), None)
+
     def _known(self, workspace_id: str) -> Workspace:
         workspace = self._by_id.get(workspace_id)
         if workspace is None:
