@@ -20,6 +20,7 @@ from workspace_server.config import (
     workspaces_at,
     workspaces_from,
 )
+from workspace_server.domain.errors import LedgerUnavailable
 from workspace_server.ledger.errors import LedgerNotOpened
 from workspace_server.ledger.ownership import StateFolderOwned
 from workspace_server.reports import (
@@ -29,6 +30,7 @@ from workspace_server.reports import (
     operation_report,
     process_report,
     status_report,
+    visible,
 )
 from workspace_server.workspace.registry import Workspace
 
@@ -47,6 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BAD_USAGE
     except StateFolderOwned as error:
         print(f"workspace-server: {error}\n{_OWN_FOLDER}", file=sys.stderr)
+        return FAILED
+    except LedgerUnavailable as error:
+        print(f"workspace-server: {error.message}", file=sys.stderr)
         return FAILED
     except (LedgerNotOpened, ReportFailed) as error:
         print(f"workspace-server: {error}", file=sys.stderr)
@@ -188,5 +193,5 @@ def _log(options: argparse.Namespace) -> int:
 
 
 def _print(lines: Sequence[str]) -> int:
-    print("\n".join(lines), flush=True)
+    print("\n".join(visible(line) for text in lines for line in text.split("\n")), flush=True)
     return DONE

@@ -3,6 +3,7 @@
 import json
 import shlex
 import signal
+import unicodedata
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -20,7 +21,19 @@ from workspace_server.ledger.operations import OperationFilter
 from workspace_server.ledger.ownership import owner_of
 from workspace_server.ledger.processes import ProcessFilter
 
+_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control, format, half a pair, separators
 _SHOWN_COMMAND = 60  # characters of a command in a list
+
+
+def visible(line: str) -> str:
+    """Return `line` with what would steer a terminal, or reorder its text, spelled out.
+
+    Commands, names and output are an agent's, who is not trusted with the operator's screen.
+    """
+    return "".join(
+        char if unicodedata.category(char) not in _UNSEEN else f"\\u{ord(char):04x}"
+        for char in line
+    )
 
 
 class ReportFailed(Exception):

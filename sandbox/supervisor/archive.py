@@ -1,5 +1,6 @@
 """The records of all commands, on disk: what was ordered, and what a crash left unsaid."""
 
+import logging
 import signal
 import time
 from collections.abc import Sequence
@@ -11,6 +12,8 @@ from sandbox.supervisor.managed import now
 from sandbox.supervisor.record import Entry, Record, sync_folder
 from sandbox.supervisor.spool import SpoolReader, Stream
 from sandbox.supervisor.view import View, recorded_view
+
+_log = logging.getLogger(__name__)
 
 _FINAL = ("exited", "not_started")
 _KILL_SECONDS = 2.0
@@ -31,6 +34,9 @@ class Archive:
         for folder in sorted(self._processes.iterdir()):
             entries = Record(folder).entries()
             if not entries:  # it died before the intent was durable: nothing was started
+                continue
+            if entries[0]["event"] != "spawning":
+                _log.warning("%s is no record of ours, and is left alone", folder / "record")
                 continue
             self._by_operation[entries[0]["operation_id"]] = folder.name
             if not _has_end(entries):

@@ -40,6 +40,7 @@ class Ending:
     def begin(self, number: int, grace_seconds: float) -> None:
         """Signal everything; what is left after the grace is killed."""
         self._send(number)
+        self._send(signal.SIGCONT)  # what was stopped could not heed the signal
         self._set_grace(number, grace_seconds)
         self.look_soon()
 

@@ -54,6 +54,12 @@ def identity_of(pid: int) -> Identity | None:
     return row.identity if row else None
 
 
+def identities_of(pids: Iterable[int]) -> set[Identity]:
+    """Return who has these pids now, and lives."""
+    rows = (_row(pid) for pid in pids)
+    return {row.identity for row in rows if row is not None and not row.is_zombie}
+
+
 def family_of(
     process_id: str, *, leader: int | None, known: Iterable[Identity], ours_only: bool = True
 ) -> set[Identity]:

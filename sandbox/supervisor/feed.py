@@ -72,7 +72,7 @@ class Feed:
         self._queue += data
         if eof:
             self._ends_at = self.accepted
-            self._queue += self._end_mark or b""
+            self._queue += (self._end_mark or b"") * (1 if _ends_a_line(data) else 2)
             self.is_open = self._end_mark is not None  # a terminal takes more input after its end
         self._flush()
 
@@ -90,3 +90,8 @@ class Feed:
             self._loop.forget(self._descriptor)
             if not self.is_open:
                 self.close()
+
+
+def _ends_a_line(data: bytes) -> bool:
+    """Tell whether a terminal has passed all of it on; else one end mark only does that."""
+    return not data or data.endswith((b"\n", b"\r"))

@@ -42,7 +42,8 @@ class Managed:
     """A command that this supervisor was ordered to start.
 
     `changed` is called with what has changed and whether that should be told at once;
-    `has_orphans` tells whether any process was left to this supervisor by its parent.
+    `has_orphans` tells whether any process was left to this supervisor by its parent, and
+    `strays` which of them can be of no other command, though they bear no mark of it.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Managed:
         *,
         changed: Callable[["Managed", bool], None],
         has_orphans: Callable[[], bool],
+        strays: Callable[[], set[Identity]],
     ) -> None:
         self.order = order
         self.started_at = now()
@@ -70,6 +72,7 @@ class Managed:
         self._spool = SpoolWriter(folder / "output", order.output_limit_bytes)
         self._changed = changed
         self._has_orphans = has_orphans
+        self._strays = strays
         self._child: Child | None = None
         self._ending: Ending | None = None
         self._timeout: Timer | None = None
@@ -297,6 +300,7 @@ class Managed:
             reason=self.end.reason,
             ended_at=self.end.ended_at,
             elapsed_ms=self.elapsed_ms,
+            output=self.totals,
         )
 
     def _note(self, event: str, **facts: object) -> None:
@@ -323,7 +327,7 @@ class Managed:
     def _family(self) -> set[Identity]:
         """Return what lives of it; a program that has ended counts until it is reaped."""
         leader = self.pid
-        known = self.descendants | (self._ending.seen if self._ending else set())
+        known = self.descendants | self._strays() | (self._ending.seen if self._ending else set())
         family = family_of(self.order.process_id, leader=leader, known=known)
         if self._child is not None and self.is_running:
             family.add(self._child.identity)

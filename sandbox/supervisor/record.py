@@ -40,17 +40,17 @@ class Record:
         """Return the whole lines, oldest first."""
         try:
             lines = self._file.read_bytes().split(b"\n")[:-1]
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # or a file that somebody else put there
             return ()
         return [entry for line in lines if (entry := _parse(line)) is not None]
 
 
 def _parse(line: bytes) -> Entry | None:
     try:
-        entry: Entry = json.loads(line)
+        entry = json.loads(line)
     except ValueError:  # a power cut may leave any bytes where a line was not synced yet
         return None
-    return entry
+    return entry if isinstance(entry, dict) and "event" in entry else None
 
 
 def _cut_torn_line(descriptor: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sandbox.supervisor.adoption import adopted, reap
 from sandbox.supervisor.archive import Archive
-from sandbox.supervisor.family import boot_id
+from sandbox.supervisor.family import Identity, boot_id, identities_of
 from sandbox.supervisor.feed import InputRefused
 from sandbox.supervisor.loop import Loop, Timer
 from sandbox.supervisor.managed import Managed, now
@@ -145,6 +145,7 @@ class Service:
                 self._archive.new_folder(order.operation_id, order.process_id),
                 changed=self._changed,
                 has_orphans=self._has_orphans,
+                strays=self._strays,
             )
             managed.intend()
         except OSError as error:
@@ -208,7 +209,14 @@ class Service:
         return self._view(managed) if managed else self._archive.view(process_id)
 
     def _has_orphans(self) -> bool:
-        return bool(adopted(pid for managed in self._managed.values() if (pid := managed.pid)))
+        return bool(self._adopted())
+
+    def _strays(self) -> set[Identity]:
+        """Return the orphans, if there is just one command that can have left them."""
+        return identities_of(self._adopted()) if len(self._managed) == 1 else set()
+
+    def _adopted(self) -> set[int]:
+        return adopted(pid for managed in self._managed.values() if (pid := managed.pid))
 
     def _orphaned(self, managed: Managed) -> None:
         managed.end_by(signal.SIGTERM, STOP_GRACE_SECONDS, reason="no_server")

@@ -50,6 +50,7 @@ def recorded_view(entries: Sequence[Entry], totals: Mapping[Stream, int]) -> Vie
     for entry in entries:
         facts.update(entry)
     refused = "errno" in facts
+    printed = facts.get("output", {})  # by its end; the spool may have been lost since, or grown
     return {
         "operation_id": facts["operation_id"],
         "process_id": facts["process_id"],
@@ -69,7 +70,7 @@ def recorded_view(entries: Sequence[Entry], totals: Mapping[Stream, int]) -> Vie
         "idle_ms": None,
         "stdin": "closed",
         "stdin_accepted": 0,
-        "output": dict(totals),
+        "output": {stream: max(total, printed.get(stream, 0)) for stream, total in totals.items()},
         "eof": {Stream.STDOUT: True, Stream.STDERR: True},
         "descendants": 0,
         "descendants_ended": facts.get("descendants_ended", 0),

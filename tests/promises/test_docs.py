@@ -132,7 +132,7 @@ def test_the_loop_that_is_shown_runs(place: Mapping[str, Path]) -> None:
 @pytest.mark.slow
 @pytest.mark.guarantee("docs-loop-runs")
 def test_the_loop_that_is_shown_survives_a_killed_server(place: Mapping[str, Path]) -> None:
-    pid_file = place["state"] / "server.pid"
+    pid_file = place["bin"] / "server.pid"
     started_as = place["bin"] / "workspace-server"
     started_as.write_text(
         f'#!/bin/sh\necho $$ > "{pid_file}"\nexec "{_PROGRAMS}/workspace-server" "$@"\n'

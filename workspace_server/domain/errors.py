@@ -124,7 +124,9 @@ class SpecialFileRejected(WorkspaceServerError):
 class FileOperationFailed(WorkspaceServerError):
     """The system refused a file operation; whatever was begun has been undone."""
 
-    default_recovery = "See details for the reason; when it is mended, call again."
+    default_recovery = (
+        "See details for the reason; when it is mended, call again, with a new operation_key."
+    )
 
 
 class NotText(WorkspaceServerError):

@@ -1,8 +1,9 @@
 """The connection to the ledger: reads that never wait for a write, and one write transaction."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -55,8 +56,13 @@ class Connection:
     """Reads see only what is committed; all writing goes through `transaction`."""
 
     def __init__(
-        self, reader: aiosqlite.Connection, writer: aiosqlite.Connection | None = None
+        self,
+        reader: aiosqlite.Connection,
+        writer: aiosqlite.Connection | None = None,
+        *,
+        is_in_place: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._is_in_place = is_in_place
         self._reader: aiosqlite.Connection | None = reader
         self._writer = writer
         self._write_lock = anyio.Lock()
@@ -80,6 +86,9 @@ class Connection:
         # would land in our transaction and share its fate.
         async with self._write_lock:
             writer = self._open_writer()
+            # Commits to a file that was removed would be lost, and nobody would be told.
+            if not await anyio.to_thread.run_sync(self._is_in_place):
+                raise _unavailable("removed", "its file was removed or replaced")
             with sqlite_failures():
                 try:
                     await writer.execute_fetchall(QUERIES["begin"])
@@ -124,7 +133,7 @@ async def open_connection(
         except BaseException:
             await _close_all((writer,))
             raise
-    return Connection(reader, writer)
+    return Connection(reader, writer, is_in_place=partial(_is_in_place, file, _place_of(file)))
 
 
 async def open_read_only(file: Path) -> Connection:
@@ -135,6 +144,18 @@ async def open_read_only(file: Path) -> Connection:
     with sqlite_failures():
         await anyio.to_thread.run_sync(refuse_unreadable, file, BUSY_TIMEOUT_SECONDS)
         return Connection(await _connect(address_of(file, "ro"), BUSY_TIMEOUT_SECONDS))
+
+
+def _place_of(file: Path) -> tuple[int, int]:
+    status = file.stat()
+    return status.st_dev, status.st_ino
+
+
+def _is_in_place(file: Path, place: tuple[int, int]) -> bool:
+    try:
+        return _place_of(file) == place
+    except OSError:
+        return False
 
 
 async def _connect(

@@ -1,5 +1,6 @@
 """Who owns a state folder: one server at a time, by a lock that the kernel frees."""
 
+import errno
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from workspace_server.ledger.errors import state_folder_errors
 
 _LOCK = "server.lock"
 _OWNER = "owner.json"
+_OURS = frozenset({_LOCK, "blobs", "supervisor"})  # what tells a state folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +39,15 @@ class StateFolderOwned(Exception):
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make `folder` if it is missing; nobody but its user may enter it, even if it was there."""
+    """Make `folder` if it is missing; nobody but its user may enter it, even if it was there.
+
+    Raises FileExistsError if it holds files and none of them is of a state folder: that one is
+    somebody's, and is left as it is.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    held = {entry.name for entry in folder.iterdir()}
+    if held and not any(name in _OURS or name.startswith("ledger.") for name in held):
+        raise FileExistsError(errno.EEXIST, "it holds files that are none of a state folder's")
     folder.chmod(0o700)
 
 
@@ -57,7 +66,8 @@ def own_state_folder(folder: Path, describe: OwnerInfo) -> Iterator[None]:
             _describe(folder, describe)
         yield
     finally:
-        (folder / _OWNER).unlink(missing_ok=True)
+        if owner_of(folder) == describe:  # the folder may have been replaced, and be another's
+            (folder / _OWNER).unlink()
         lock.release()
 
 

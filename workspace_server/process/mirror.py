@@ -14,6 +14,8 @@ from workspace_server.ledger.errors import MovedMeanwhile
 from workspace_server.ledger.ledger import Ledger
 from workspace_server.process.supervisor_messages import SupervisorProcess
 
+RETRY_SECONDS = 1.0
+
 _log = logging.getLogger(__name__)
 
 # What the state of its process makes of an operation.
@@ -42,7 +44,7 @@ class Mirror:
             self._news.set()
 
     async def run(self) -> None:
-        """Write what was noted, for ever; what the ledger refuses is tried at the next change."""
+        """Write what was noted, for ever; what the ledger refuses is tried again."""
         while True:
             await self._news.wait()
             self._news = anyio.Event()
@@ -50,6 +52,8 @@ class Mirror:
                 await self.flush()
             except LedgerUnavailable as error:
                 _log.warning("the mirror of the processes is behind: %s", error.message)
+                await anyio.sleep(RETRY_SECONDS)
+                self._news.set()
 
     async def flush(self) -> None:
         """Write all that was noted; raise LedgerUnavailable, and keep the rest for later."""

@@ -18,6 +18,8 @@ from workspace_server.tools.process_view import signal_name
 from workspace_server.tools.settling import settled
 from workspace_server.tools.tool import MAX_WAIT_MS, Annotations, Arguments, Call, Result, Tool
 
+MAX_CHANGES = 200
+
 KindWord = Literal["patch", "command"]
 StatusWord = Literal[
     "pending",
@@ -81,6 +83,7 @@ class OperationStatusResult(OperationEntry):
     signal: str | None = None
     files: list[str] | None = None
     changes: list[Change] | None = None
+    changes_not_listed: int | None = None
     disk_matches: bool | None = Field(
         default=None, description="Whether the files are still as this operation left them."
     )
@@ -163,9 +166,11 @@ async def _process_facts(call: Call, operation: Operation, process_id: str) -> d
 
 def _patch_facts(state: DiskState, operation: Operation) -> dict[str, Any]:
     applied = operation.status is OperationStatus.APPLIED
+    shown = state.paths[:MAX_CHANGES]
     return {
-        "files": [change.path for change in state.paths] or None,
-        "changes": [_change(change) for change in state.paths] or None,
+        "files": [change.path for change in shown] or None,
+        "changes": [_change(change) for change in shown] or None,
+        "changes_not_listed": max(len(state.paths) - MAX_CHANGES, 0) or None,
         "disk_matches": state.matches if applied else None,
         "outcome": dict(operation.outcome) if operation.outcome else None,
     }

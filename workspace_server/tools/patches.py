@@ -26,6 +26,10 @@ from workspace_server.tools.tool import (
     Tool,
 )
 
+# What was done must be told however much it is; so it is told in part.
+MAX_FILES = 200
+MAX_HUNKS = 50  # of one file
+
 
 class ApplyPatchArguments(MutationArguments):
     """A patch and what it expects to find."""
@@ -68,6 +72,7 @@ class FileResult(Result):
         default=None, description="Changed lines of the new file, first and last."
     )
     hunks: list[HunkResult] | None = None
+    hunks_not_listed: int | None = None
 
 
 class ApplyPatchResult(MutationResult):
@@ -75,6 +80,7 @@ class ApplyPatchResult(MutationResult):
 
     status: Literal["applied", "checked"]
     files: list[FileResult]
+    files_not_listed: int | None = Field(default=None, description="Beyond the first 200.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +160,10 @@ def _result(
     return ApplyPatchResult(
         operation_id=operation_id,
         status=status,
-        files=[_file(report, versions.get(report.path, ABSENT)) for report in plan.files],
+        files=[
+            _file(report, versions.get(report.path, ABSENT)) for report in plan.files[:MAX_FILES]
+        ],
+        files_not_listed=max(len(plan.files) - MAX_FILES, 0) or None,
     )
 
 
@@ -166,12 +175,13 @@ def _file(report: FileReport, version: str) -> FileResult:
         version=shown_version(version),
         lines_added=report.lines_added,
         lines_removed=report.lines_removed,
-        ranges=[(each.start, each.end) for each in report.ranges] or None,
+        ranges=[(each.start, each.end) for each in report.ranges[:MAX_HUNKS]] or None,
         hunks=[
             HunkResult(matched=hunk.matched, old_start=hunk.old_start, new_start=hunk.new_start)
-            for hunk in report.hunks
+            for hunk in report.hunks[:MAX_HUNKS]
         ]
         or None,
+        hunks_not_listed=max(len(report.hunks) - MAX_HUNKS, 0) or None,
     )
 
 
@@ -180,7 +190,10 @@ def _text(result: ApplyPatchResult) -> Sequence[str]:
     if result.replayed:
         head = "Was applied before; nothing was done now."
     lines = [head + (f" {result.operation_id}" if result.operation_id else "")]
-    return ("\n".join(lines + [_file_line(file) for file in result.files]),)
+    lines += [_file_line(file) for file in result.files]
+    if result.files_not_listed:
+        lines.append(f"and {result.files_not_listed} files more")
+    return ("\n".join(lines),)
 
 
 def _file_line(file: FileResult) -> str:

@@ -1,6 +1,8 @@
 """The tools that follow a process: process_status, process_list, read_process."""
 
+import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -18,6 +20,7 @@ from workspace_server.tools.tool import MAX_WAIT_MS, Annotations, Arguments, Cal
 from workspace_server.tools.waiting import ProcessArguments, ended, known, wait
 
 PAGE = 50
+SHOWN_COMMAND = 200  # characters
 
 WaitMs = Annotated[int, Field(ge=0, le=MAX_WAIT_MS)]
 
@@ -50,7 +53,7 @@ class ProcessEntry(Result):
 
     process_id: str
     operation_id: str
-    command: list[str]
+    command: str = Field(description="At most 200 characters of it.")
     state: Literal["pending", "running", "exited", "not_started"]
     exit_code: int | None = None
     elapsed_ms: int | None = None
@@ -83,11 +86,16 @@ async def process_list(call: Call, arguments: ProcessListArguments) -> ProcessLi
     )
 
 
+def _shown(argv: Sequence[str]) -> str:
+    text = shlex.join(argv)
+    return text if len(text) <= SHOWN_COMMAND else f"{text[:SHOWN_COMMAND]}…"
+
+
 def _entry(snapshot: Snapshot) -> ProcessEntry:
     return ProcessEntry(
         process_id=snapshot.process_id,
         operation_id=snapshot.operation_id,
-        command=list(snapshot.argv),
+        command=_shown(snapshot.argv),
         state=snapshot.state.value,
         exit_code=snapshot.end.exit_code if snapshot.end else None,
         elapsed_ms=snapshot.elapsed_ms,
@@ -98,7 +106,7 @@ class ReadProcessArguments(ProcessArguments):
     """From where to read, and how much."""
 
     cursor: Annotated[int, Field(ge=0, description="In bytes of the stream.")] = 0
-    limit: Annotated[int, Field(ge=1, le=256 * 1024, description="In bytes.")] = 16 * 1024
+    limit: Annotated[int, Field(ge=4, le=256 * 1024, description="In bytes.")] = 16 * 1024
     stream: Literal["merged", "stdout", "stderr"] = "merged"
     wait_ms: Annotated[
         int, Field(ge=0, le=MAX_WAIT_MS, description="Wait this long for output at the cursor.")
@@ -138,12 +146,22 @@ async def read_process(call: Call, arguments: ReadProcessArguments) -> ReadProce
         limit=arguments.limit,
         final=snapshot.stream_ended(stream),
     )
+    chunk = _or_told_as_lost(chunk, arguments.cursor, snapshot.total_of(stream) or 0)
     if arguments.cursor > chunk.total:
         raise InvalidCursor(
             f"The cursor {arguments.cursor} lies beyond the {chunk.total} bytes printed so far.",
             recovery="Read on from a cursor that read_process returned.",
         )
     return _read_result(snapshot, stream, chunk)
+
+
+def _or_told_as_lost(chunk: OutputChunk, cursor: int, printed: int) -> OutputChunk:
+    """Return the chunk; where the spool lacks what is known to have been printed, say so."""
+    if chunk.text or chunk.total >= printed or cursor >= printed:
+        return chunk
+    return replace(
+        chunk, cursor=printed, lost=printed - cursor, retained_from=printed, total=printed
+    )
 
 
 def _has_more(snapshot: Snapshot, stream: Stream, cursor: int) -> bool:

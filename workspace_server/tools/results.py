@@ -30,11 +30,13 @@ def success(tool: AnyTool, result: Result) -> Reply:
     """Return the reply of a result; raise ResultTooLarge beyond 1 MiB."""
     structure = result.model_dump(mode="json", exclude_none=True)
     text = tuple(tool.text(result)) if tool.text else (compact_json(structure),)
-    size = sum(len(block) for block in text)
+    size = max(_size_bytes(structure), sum(len(block.encode()) for block in text))
     if size > MAX_RESULT_BYTES:
+        operation_id = structure.get("operation_id")
         raise ResultTooLarge(
-            f"The result has {size} characters; at most {MAX_RESULT_BYTES} fit one reply.",
-            details={"size": size, "limit": MAX_RESULT_BYTES},
+            f"The result has {size} bytes; at most {MAX_RESULT_BYTES} fit one reply.",
+            details={"size_bytes": size, "limit_bytes": MAX_RESULT_BYTES},
+            operation_id=operation_id if isinstance(operation_id, str) else None,
         )
     return Reply(structure=structure, text=text)
 

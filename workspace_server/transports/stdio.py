@@ -1,5 +1,6 @@
 """MCP over standard input and output: bounded frames, a clean wire, an end that ends."""
 
+import json
 import os
 import stat
 from collections.abc import AsyncIterator, Iterator
@@ -18,6 +19,8 @@ from mcp_types import (
     ErrorData,
     JSONRPCError,
     JSONRPCMessage,
+    JSONRPCNotification,
+    RequestId,
     jsonrpc_message_adapter,
 )
 from pydantic import ValidationError
@@ -77,12 +80,12 @@ async def _receive(
     """Pass each frame on; answer what is no message, so that its sender need not wait."""
     async with to_server:
         async for frame in _frames(descriptor):
-            message = _parse(frame)
-            if isinstance(message, JSONRPCError):
-                await writer.write(message)
+            parsed = _parse(frame)
+            if isinstance(parsed, _Refusal):
+                await writer.write(parsed.answer)
                 continue
             try:
-                await to_server.send(SessionMessage(message))
+                await to_server.send(SessionMessage(parsed))
             except anyio.BrokenResourceError:  # the server has stopped listening
                 return
 
@@ -152,16 +155,44 @@ async def _read(descriptor: int) -> bytes:
         return b""
 
 
-def _parse(frame: bytes | None) -> JSONRPCMessage:
+@dataclass(frozen=True)
+class _Refusal:
+    """What is no message, as the answer to it."""
+
+    answer: JSONRPCError
+
+
+def _parse(frame: bytes | None) -> JSONRPCMessage | _Refusal:
     if frame is None:
-        return _refusal(INVALID_REQUEST, f"The frame exceeds {MAX_FRAME_BYTES} bytes.")
+        return _refusal(None, INVALID_REQUEST, f"The frame exceeds {MAX_FRAME_BYTES} bytes.")
     try:
-        return jsonrpc_message_adapter.validate_json(frame, by_name=False)
+        message = jsonrpc_message_adapter.validate_json(frame, by_name=False)
     except ValidationError as error:
-        if error.errors(include_url=False, include_input=False)[0]["type"] == "json_invalid":
-            return _refusal(PARSE_ERROR, "The frame is not JSON.")
-        return _refusal(INVALID_REQUEST, "The frame is not a JSON-RPC 2.0 message.")
+        kind = error.errors(include_url=False, include_input=False)[0]["type"]
+        if kind == "json_invalid":
+            return _refusal(_id_in(frame), PARSE_ERROR, "The frame is no JSON that is taken here.")
+        return _refusal(_id_in(frame), INVALID_REQUEST, "The frame is no JSON-RPC 2.0 message.")
+    if isinstance(message, JSONRPCNotification) and b'"id"' in frame and "id" in _object(frame):
+        return _refusal(None, INVALID_REQUEST, "The id of a request is a string or an integer.")
+    return message
 
 
-def _refusal(code: int, message: str) -> JSONRPCError:
-    return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=message))
+def _refusal(request_id: RequestId | None, code: int, message: str) -> _Refusal:
+    error = ErrorData(code=code, message=message)
+    return _Refusal(JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
+
+
+def _id_in(frame: bytes) -> RequestId | None:
+    """Return the id of a request that could not be taken, so that its sender need not wait."""
+    request_id = _object(frame).get("id")
+    if isinstance(request_id, bool) or not isinstance(request_id, str | int):
+        return None
+    return request_id
+
+
+def _object(frame: bytes) -> dict[str, Any]:
+    try:
+        parsed = json.loads(frame)
+    except (ValueError, RecursionError):
+        return {}
+    return parsed if isinstance(parsed, dict) else {}

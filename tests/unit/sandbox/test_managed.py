@@ -169,7 +169,14 @@ def test_a_command_that_cannot_be_followed_is_lost_and_ended(
         timeout_ms=None,
         orphan_grace_ms=None,
     )
-    managed = Managed(Loop(), order, tmp_path, changed=lambda *_: None, has_orphans=lambda: False)
+    managed = Managed(
+        Loop(),
+        order,
+        tmp_path,
+        changed=lambda *_: None,
+        has_orphans=lambda: False,
+        strays=set,
+    )
     managed.intend()
     with pytest.raises(RuntimeError):
         managed.start()
