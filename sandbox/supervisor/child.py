@@ -5,7 +5,8 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
 
@@ -13,6 +14,8 @@ from sandbox.errors import SpawnFailed
 from sandbox.supervisor.family import MARK, Identity, identity_of
 from sandbox.supervisor.order import Order
 from sandbox.supervisor.spool import Stream
+
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,13 +32,14 @@ def spawn(order: Order) -> Child:
     """Start the program; raise SpawnFailed when it is certain that nothing runs."""
     environment = {**order.env, MARK: order.process_id}
     try:
-        if order.tty is not None:
+        with _folder_itself(order.cwd) as folder:
+            if order.tty is None:
+                return _spawn_on_pipes(order, folder, environment)
             # Only terminals need it, and it costs start-up time.
             from sandbox.supervisor.terminal import spawn_on_terminal
 
-            pid, terminal = spawn_on_terminal(order, program_of(order), environment)
+            pid, terminal = spawn_on_terminal(order, program_of(order), folder, environment)
             return _child(pid, {Stream.STDOUT: terminal}, terminal)
-        return _spawn_on_pipes(order, environment)
     except OSError as error:
         raise SpawnFailed(error.errno, _reason(error, order)) from error
     except ValueError as error:  # a NUL in an argument, say
@@ -53,11 +57,27 @@ def program_of(order: Order) -> str:
     return os.path.join(order.cwd, found)
 
 
-def _spawn_on_pipes(order: Order, environment: Mapping[str, str]) -> Child:
+@contextmanager
+def _folder_itself(path: str) -> Iterator[int]:
+    """Open a folder, no component of whose absolute path is a link.
+
+    Who ordered the command has looked at the path before; it may have become a link since.
+    """
+    descriptor = os.open("/", _FOLDER)
+    try:
+        for name in filter(None, path.split("/")):
+            parent, descriptor = descriptor, os.open(name, _FOLDER, dir_fd=descriptor)
+            os.close(parent)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _spawn_on_pipes(order: Order, folder: int, environment: Mapping[str, str]) -> Child:
     started = subprocess.Popen(
         order.argv,
         executable=program_of(order),
-        cwd=order.cwd,
+        cwd=f"/proc/self/fd/{folder}",
         env=environment,
         stdin=subprocess.DEVNULL if order.stdin is None else subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -112,10 +132,18 @@ def _searched(order: Order) -> str:
     return f" (PATH is {order.env.get('PATH', os.defpath)})" if is_bare else ""
 
 
+def _is_of_folder(error: OSError, order: Order) -> bool:
+    try:
+        with _folder_itself(order.cwd):
+            return str(error.filename).startswith("/proc/self/fd/")
+    except OSError:
+        return True
+
+
 def _reason(error: OSError, order: Order) -> str:
     """Say what was not found or not allowed, in words that name no more than was asked for."""
-    if error.filename == order.cwd or not os.path.isdir(order.cwd):
-        return "its working folder is not there"
+    if _is_of_folder(error, order):
+        return "its working folder is not there, or has a link in its path"
     match error.errno:
         case errno.ENOENT:
             return f"{order.argv[0]}: not found{_searched(order)}"

@@ -15,9 +15,12 @@ from sandbox.supervisor.order import Order, Terminal
 
 
 def spawn_on_terminal(
-    order: Order, program: str, environment: Mapping[str, str]
+    order: Order, program: str, folder: int, environment: Mapping[str, str]
 ) -> tuple[int, int]:
-    """Return the pid, and our end of the terminal; raise OSError if the program cannot run."""
+    """Return the pid, and our end of the terminal; raise OSError if the program cannot run.
+
+    `folder` is a descriptor of its working folder.
+    """
     assert order.tty is not None
     if not os.access(program, os.X_OK) or not os.path.isfile(program):
         raise PermissionError(errno.EACCES, "not executable", program)
@@ -25,7 +28,8 @@ def spawn_on_terminal(
         [program, *order.argv[1:]],
         env=dict(environment),
         dimensions=(order.tty.rows, order.tty.cols),
-        preexec_fn=partial(_prepare, order.cwd),
+        preexec_fn=partial(_prepare, folder),
+        pass_fds=(folder,),
     )
     ours = os.dup(started.fd)
     started.fileobj.close()
@@ -33,11 +37,11 @@ def spawn_on_terminal(
     return started.pid, ours
 
 
-def _prepare(cwd: str) -> None:
+def _prepare(folder: int) -> None:
     """Do in the child what is left to do; ptyprocess reports a failure of it."""
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
         signal.signal(number, signal.SIG_DFL)
-    os.chdir(cwd)  # ptyprocess's own way would, if it failed, go on as a second supervisor
+    os.fchdir(folder)  # ptyprocess's own way would, if it failed, go on as a second supervisor
 
 
 def resize(descriptor: int, size: Terminal) -> None:

@@ -41,8 +41,7 @@ class RawServer:
             "method": method,
             "params": parameters,
         }
-        assert self.process.stdin is not None
-        await self.process.stdin.send(json.dumps(message).encode() + b"\n")
+        await self.send_frame(message)
         return self._next_id
 
     async def send_call(self, tool: str, **arguments: Any) -> int:
@@ -51,9 +50,20 @@ class RawServer:
 
     async def notify(self, method: str, parameters: dict[str, Any]) -> None:
         """Send a notification."""
+        await self.send_frame({"jsonrpc": "2.0", "method": method, "params": parameters})
+
+    async def send_frame(self, message: dict[str, Any]) -> None:
+        """Send any message."""
+        await self.send_text(json.dumps(message))
+
+    async def send_text(self, frame: str) -> None:
+        """Send any line."""
         assert self.process.stdin is not None
-        message = {"jsonrpc": "2.0", "method": method, "params": parameters}
-        await self.process.stdin.send(json.dumps(message).encode() + b"\n")
+        await self.process.stdin.send(frame.encode() + b"\n")
+
+    async def next_answer(self) -> dict[str, Any]:
+        """Wait for the next message, whatever it answers."""
+        return await self._receive()
 
     async def answer_to(self, request_id: int) -> dict[str, Any]:
         """Wait for one answer; EndOfStream if the server dies first."""

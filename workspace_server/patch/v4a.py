@@ -69,14 +69,14 @@ class _Parser:
         self._at, self._end = 1, len(self._lines) - 1
 
     def _operation(self) -> FileOperation:
-        header = self._lines[self._at].strip()
+        header = self._lines[self._at].lstrip()
         if header.startswith(ADD):
             return self._add(header.removeprefix(ADD))
         if header.startswith(DELETE):
             return self._delete(header.removeprefix(DELETE))
         if header.startswith(UPDATE):
             return self._update(header.removeprefix(UPDATE))
-        raise self._header_error(header)
+        raise self._header_error(header.rstrip())
 
     def _header_error(self, header: str) -> InvalidPatch:
         if header.startswith(_ENVIRONMENT):
@@ -99,13 +99,11 @@ class _Parser:
         return AddFile(path=path, lines=tuple(lines), executable=False)
 
     def _delete(self, name: str) -> DeleteFile:
-        path = workspace_path(name.strip())
         self._at += 1
-        return DeleteFile(name=PathName(candidates=(path,)), lines=None)
+        return DeleteFile(name=_name_of(name), lines=None)
 
     def _update(self, name: str) -> UpdateFile:
         header_at = self._at
-        path = workspace_path(name.strip())
         self._at += 1
         move_to = self._move()
         hunks: list[Hunk] = []
@@ -116,9 +114,7 @@ class _Parser:
             raise self._error(
                 "an update with at least one hunk", "Write '@@' and the lines to change below it."
             )
-        return UpdateFile(
-            name=PathName(candidates=(path,)), move_to=move_to, hunks=tuple(hunks), executable=None
-        )
+        return UpdateFile(name=_name_of(name), move_to=move_to, hunks=tuple(hunks), executable=None)
 
     def _move(self) -> str | None:
         if self._at >= self._end or not self._lines[self._at].startswith(_MOVE):
@@ -206,3 +202,9 @@ class _Parser:
         return syntax_error(
             self._at + self._offset, expected, self._lines[self._at], recovery=recovery
         )
+
+
+def _name_of(text: str) -> PathName:
+    """Return the name of a file that is there; blanks at its end may be part of it."""
+    names = (text.lstrip(), text.strip())
+    return PathName(candidates=tuple(dict.fromkeys(map(workspace_path, names))))
