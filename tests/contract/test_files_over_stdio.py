@@ -67,6 +67,15 @@ async def test_every_way_out_of_the_workspace_is_refused(connect: Connect, place
     assert sorted(path.name for path in outside.iterdir()) == ["key"]
 
 
+async def test_an_absolute_path_within_is_refused_and_told_what_to_write(
+    connect: Connect, place: Place
+) -> None:
+    async with connect() as agent:
+        error = await agent.fails("read", path=str(place.root / "src/main.py"))
+    assert error["code"] == "PATH_ESCAPE"
+    assert "'src/main.py'" in error["recovery"]
+
+
 async def test_a_binary_file_is_said_to_be_one(connect: Connect, place: Place) -> None:
     (place.root / "image").write_bytes(b"\0\1\2" * 100)
     async with connect() as agent:

@@ -15,7 +15,6 @@ from workspace_server.domain.errors import (
 from workspace_server.domain.failure import stored_failure
 from workspace_server.domain.ids import IdKind, mint
 from workspace_server.domain.operation import Operation, OperationKind, OperationStatus
-from workspace_server.domain.paths import parse_path
 from workspace_server.ledger.processes import NewProcess
 from workspace_server.process.commands import Commands
 from workspace_server.process.environment import command_environment
@@ -84,7 +83,7 @@ async def prepare(
     """Check the command; nothing is started."""
     argv = _checked_argv(arguments)
     cwd = await call.services.files.read(
-        call.target.root, lambda root: _folder(root, parse_path(arguments.cwd))
+        call.target.root, lambda root: _folder(root, root.parse(arguments.cwd))
     )
     process_id = mint(IdKind.PROCESS, call.services.clock)
     order = Order(

@@ -4,7 +4,6 @@ import os
 import stat
 from dataclasses import dataclass
 
-from workspace_server.domain.paths import parse_path
 from workspace_server.workspace.file_errors import translated
 from workspace_server.workspace.root import Root
 from workspace_server.workspace.text_scan import (
@@ -62,10 +61,10 @@ def read_window(
     Without an end, 1,000 lines or 32 KiB; never more than 256 KiB of the file. A window ends with
     a line if it can, and always with a character; its start may move back to a character's first
     byte. A start beyond the end gives an empty window. Memory does not grow with the file.
-    Raises InvalidArguments, and what parse_path and Root.open_file raise.
+    Raises InvalidArguments, and what Root.parse and Root.open_file raise.
     """
     asked = window_request(start_line, end_line, offset, limit)
-    parsed = parse_path(path)
+    parsed = root.parse(path)
     descriptor = root.open_file(parsed)
     try:
         with translated(parsed):

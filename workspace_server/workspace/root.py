@@ -11,9 +11,10 @@ from typing import Self
 
 from workspace_server.domain.errors import (
     FileNotFound,
+    PathEscape,
     WorkspaceServerError,
 )
-from workspace_server.domain.paths import parent_of
+from workspace_server.domain.paths import parent_of, parse_path
 from workspace_server.workspace.beneath import Opener, best_opener
 from workspace_server.workspace.file_errors import (
     file_error,
@@ -68,6 +69,18 @@ class Root:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def parse(self, text: str) -> str:
+        """Return a client's path in its one spelling, as `parse_path` does.
+
+        An absolute path beneath the root is refused too, and told what to write instead.
+        """
+        try:
+            return parse_path(text)
+        except PathEscape as error:
+            if text.startswith(f"{self.path}/"):
+                error.recovery = f"Write {text[len(self.path) + 1 :]!r}: relative to the root."
+            raise
 
     def open_file(self, path: str) -> int:
         """Return a descriptor of a regular file, for reading; it never blocks.
