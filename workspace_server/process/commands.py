@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -14,6 +15,7 @@ from workspace_server.domain.errors import ProcessNotFound
 from workspace_server.domain.failure import failure_object
 from workspace_server.domain.operation import Operation, OperationKind, OperationStatus, is_final
 from workspace_server.domain.process import Process, ProcessState
+from workspace_server.ledger.errors import MovedMeanwhile
 from workspace_server.ledger.ledger import Ledger
 from workspace_server.process.mirror import STATUS, Mirror, never_tried
 from workspace_server.process.snapshot import Snapshot, from_ledger, from_supervisor
@@ -80,9 +82,10 @@ class Commands:
             view = await self._supervisor.dispatch(order)
         except DispatchUnknown:
             self._lost_replies.add(operation.operation_id)
-            await self._ledger.operations.move(
-                operation.operation_id, operation.status, OperationStatus.UNKNOWN
-            )
+            with suppress(MovedMeanwhile):  # a change that came instead has told already
+                await self._ledger.operations.move(
+                    operation.operation_id, operation.status, OperationStatus.UNKNOWN
+                )
         except DispatchRefused as refused:
             await self._record_not_started(operation, order.process_id, refused.reason)
         else:
