@@ -46,7 +46,7 @@ class LineRange:
 class HunkReport:
     """Where a hunk was found and what it did there."""
 
-    matched: str  # "exact", or the name of the leniency that found it
+    matched: str  # "exact"; "line-number" for an insertion without context, which has no more
     old_start: int  # first line of the block in the old file, from 1
     new_start: int  # the same block's first line in the new file, from 1
     lines_added: int

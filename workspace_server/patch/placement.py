@@ -125,7 +125,9 @@ class _Candidates:
         positions = self._insertion_points(hunk)
         if not positions:
             return MisplacedHunk(hunk=hunk, misfit=Misfit.NO_CONTEXT)
-        return _Located(hunk=hunk, places=FixedPlaces(positions, 0))
+        by_number = hunk.is_stated_insertion and not (hunk.anchors or hunk.at_end or not self._size)
+        matched = "line-number" if by_number else "exact"
+        return _Located(hunk=hunk, places=FixedPlaces(positions, 0), matched=matched)
 
     def _insertion_points(self, hunk: Hunk) -> Sequence[int]:
         if hunk.at_end or self._size == 0:

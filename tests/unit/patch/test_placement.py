@@ -153,6 +153,11 @@ def test_an_addition_without_context_goes_after_its_stated_line() -> None:
     assert misfit.misfit is Misfit.NO_CONTEXT
 
 
+def test_what_only_a_line_number_placed_is_not_called_exact() -> None:
+    by_number, by_context = place([_hunk("+n", inserted_after=1), _hunk("-c")], list("abc"))
+    assert (by_number.matched, by_context.matched) == ("line-number", "exact")
+
+
 def test_a_stated_line_is_not_believed_where_another_one_proved_wrong() -> None:
     (misfit,) = _misfits(list("abc"), _hunk("-a", stated_start=2), _hunk("+n", inserted_after=3))
     assert misfit.misfit is Misfit.LINES_MOVED
