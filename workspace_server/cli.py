@@ -132,9 +132,7 @@ def _serve(options: argparse.Namespace) -> int:
     config = _server_config(options)
     if sys.stdin.isatty():
         print("workspace-server: waiting for an MCP client on stdin; Ctrl-C ends", file=sys.stderr)
-    # The SDK takes most of a second to import; the other commands do without it. What it builds
-    # then stays for ever, so looking for garbage among it is time lost, now and later.
-    gc.disable()
+    # The SDK takes most of a second to import; the other commands do without it.
     from workspace_server.app import serve_stdio
 
     gc.freeze()

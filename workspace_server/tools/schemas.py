@@ -1,6 +1,7 @@
 """The published schemas, made from the models: plain, closed, and without what only repeats."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel
@@ -20,7 +21,8 @@ _WORDS = ("description", "default", "additionalProperties")
 
 def input_schema(tool: AnyTool) -> Schema:
     """Return the closed schema of the arguments."""
-    return _schema_of(tool.arguments, "validation")
+    arguments: type[BaseModel] = tool.arguments
+    return _schema_of(arguments, "validation")
 
 
 def output_schema(tool: AnyTool) -> Schema:
@@ -63,6 +65,7 @@ def failure_schema() -> Schema:
     }
 
 
+@cache
 def _schema_of(model: type[BaseModel], mode: JsonSchemaMode) -> Schema:
     plain = _plain(model.model_json_schema(mode=mode))
     assert isinstance(plain, dict)
