@@ -65,8 +65,9 @@ class Gateway:
         try:
             return success(tool, await self._result(caller, tool, raw))
         except WorkspaceServerError as error:
-            _log.info("%s: %s: %s", name, error.code, error.message)
-            _log.debug("%s was caused by", error.code, exc_info=error.__cause__)
+            cause = error.__cause__
+            _log.info("%s: %s: %s Cause: %r", name, error.code, error.message, cause)
+            _log.debug("%s was caused by", error.code, exc_info=cause)
             return failure(error)
         except ValidationError as error:
             _log.error("%s: a result does not fit its schema", name, exc_info=error)

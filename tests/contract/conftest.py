@@ -1,7 +1,7 @@
 """A workspace of a few files, and agents at its server in both protocol eras."""
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ Connect: TypeAlias = Callable[..., AbstractAsyncContextManager[Agent]]
 
 
 @pytest.fixture
-def place(tmp_path: Path):  # type: ignore[no-untyped-def]
+def place(tmp_path: Path) -> Iterator[Place]:
     """A repository with a few files, and a state folder beside it."""
     root = tmp_path / "repository"
     (root / "src").mkdir(parents=True)

@@ -214,9 +214,11 @@ async def test_the_record_of_a_command_catches_up_after_the_ledger_was_locked(
             outsider.execute("BEGIN IMMEDIATE")
             await server.call("process_status", process_id=view["process_id"], wait_ms=5000)
             await anyio.sleep(5.5)  # longer than the server waits for the lock
+            behind = await status_in_list(server)
         with anyio.fail_after(10):
             while await status_in_list(server) != "finished":  # noqa: ASYNC110 - it is asked for
                 await anyio.sleep(0.2)
+    assert behind != "finished"  # so that there was something to catch up with
 
 
 async def status_in_list(server: RawServer) -> str:

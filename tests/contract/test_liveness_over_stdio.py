@@ -61,7 +61,7 @@ async def test_a_cancel_at_any_moment_leaves_the_session_and_the_ledger_sound(
 
 
 @pytest.mark.guarantee("field-47")
-async def test_a_request_id_used_twice_cancels_no_command(connect: Connect) -> None:
+async def test_giving_up_a_wait_ends_no_command(connect: Connect) -> None:
     async with connect() as agent:
         view = await agent.call("exec_command", command=["sleep", "60"], wait_ms=0)
         with anyio.move_on_after(0.2):

@@ -18,7 +18,6 @@ from workspace_server.ledger.connection import Connection, Row, Transaction
 from workspace_server.ledger.events import EventKind, Events
 
 _ACTOR = "supervisor"  # its record is the truth that the rows mirror
-_OPEN = (ProcessState.PENDING, ProcessState.RUNNING)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +86,6 @@ class Processes:
         """Return the process of that operation, if it has one."""
         rows = await self._connection.read("process_by_operation", operation_id=operation_id)
         return _first(rows)
-
-    async def open_ones(self) -> tuple[Process, ...]:
-        """Return the rows whose process may still run, oldest first."""
-        rows = await self._connection.read("processes_in", states=json_text(_OPEN))
-        return _processes(rows)
 
     async def page(self, wanted: ProcessFilter) -> tuple[Process, ...]:
         """Return up to `limit` rows, newest first."""

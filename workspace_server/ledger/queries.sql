@@ -94,12 +94,6 @@ SELECT * FROM processes WHERE process_id = :process_id;
 -- At most one row.
 SELECT * FROM processes WHERE operation_id = :operation_id;
 
--- name: processes_in
--- The rows that stand in one of some states, oldest first.
-SELECT * FROM processes
-WHERE state IN (SELECT value FROM json_each(:states))
-ORDER BY process_id;
-
 -- name: process_page
 -- Newest first, from before a given row on; a filter that is NULL lets everything through.
 SELECT processes.* FROM processes JOIN operations USING (operation_id)

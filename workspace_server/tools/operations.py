@@ -97,10 +97,12 @@ class OperationStatusResult(OperationEntry):
 async def operation_status(call: Call, arguments: OperationStatusArguments) -> Result:
     """Look an operation up."""
     operation = await _find(call, arguments)
-    with anyio.move_on_after(arguments.wait_ms / 1000):
-        await call.services.in_flight.wait_finished(operation.operation_id)
-        await call.services.commands.wait_ended(operation.operation_id)
-    operation = await settled(call, await _by_id(call, operation.operation_id))
+    if arguments.wait_ms:
+        with anyio.move_on_after(arguments.wait_ms / 1000):
+            await call.services.in_flight.wait_finished(operation.operation_id)
+            await call.services.commands.wait_ended(operation.operation_id)
+        operation = await _by_id(call, operation.operation_id)
+    operation = await settled(call, operation)
     return await _status_result(call, operation, detail=arguments.detail)
 
 

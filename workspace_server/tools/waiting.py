@@ -1,18 +1,14 @@
 """Waiting for a process, within a bound, and the view that a wait ends with."""
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 import anyio
 
 from workspace_server.domain.errors import ProcessNotFound
 from workspace_server.domain.process import ProcessState
+from workspace_server.process.commands import Condition
 from workspace_server.process.snapshot import Snapshot
 from workspace_server.tools.authority import authorise_change
 from workspace_server.tools.process_view import ProcessView, WaitEnd, process_view
 from workspace_server.tools.tool import Arguments, Call
-
-Condition: TypeAlias = Callable[[Snapshot], bool]
 
 QUIET_SECONDS = 0.1  # output that pauses this long is taken for an answer
 

@@ -106,10 +106,10 @@ class Leases:
             raise
         if waiter.refused_by is not None:
             raise self._busy(waiter.refused_by)
-        if queue.holder is not None and queue.holder.operation_id == wanted.operation_id:
+        assert queue.holder is not None
+        if waiter.granted.is_set():
             return queue.holder
         queue.waiters.remove(waiter)
-        assert queue.holder is not None
         raise self._busy(queue.holder)
 
     def _withdraw(self, root: str, queue: _Queue, waiter: _Waiter) -> None:

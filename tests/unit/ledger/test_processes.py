@@ -70,14 +70,6 @@ async def test_news_that_contradicts_the_row_is_a_defect(ledger: Ledger) -> None
         await ledger.processes.mirror("proc-unknown", RUNNING)
 
 
-async def test_open_ones_are_those_that_may_still_run(ledger: Ledger) -> None:
-    pending, running, ended = [await _recorded(ledger) for _ in range(3)]
-    await ledger.processes.mirror(running, RUNNING)
-    await ledger.processes.mirror(ended, EXITED, END)
-    found = {process.process_id for process in await ledger.processes.open_ones()}
-    assert found == {pending, running}
-
-
 async def test_pages_follow_each_other_newest_first(ledger: Ledger) -> None:
     ids = sorted([await _recorded(ledger) for _ in range(3)], reverse=True)
     wanted = ProcessFilter(roots=frozenset({ROOT}), limit=2)
